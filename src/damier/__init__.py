@@ -1,0 +1,35 @@
+"""Partitions chosen by a criterion, not by tuning.
+
+Every public name is loaded on first use, so that ``import damier`` stays light: scikit-learn comes in with the
+first estimator, Numba with the first fit.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+_HOME_OF = {
+    "MODLDiscretizer": "damier.estimators.transformers",
+    "MODLGrouper": "damier.estimators.transformers",
+    "MODLEncoder": "damier.estimators.transformers",
+}
+
+__all__ = ["__version__", *sorted(_HOME_OF)]
+
+if TYPE_CHECKING:
+    from damier.estimators.transformers import MODLDiscretizer, MODLEncoder, MODLGrouper
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOME_OF:
+        value = getattr(importlib.import_module(_HOME_OF[name]), name)
+        globals()[name] = value
+        return value
+    raise AttributeError(f"module 'damier' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_HOME_OF})

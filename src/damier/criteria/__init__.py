@@ -1,0 +1,1 @@
+"""What a partition costs: pure functions, no search."""

@@ -1,0 +1,1 @@
+"""A model as JSON, a model as SQL."""

@@ -1,0 +1,1 @@
+"""Whatever the user has, turned into columns, codes and counts."""

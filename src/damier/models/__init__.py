@@ -1,0 +1,1 @@
+"""What was found: frozen partitions, grids, coclusterings, covers and ball groups."""

@@ -1,0 +1,1 @@
+"""A model as a page, a plot, a table."""

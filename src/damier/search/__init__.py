@@ -1,0 +1,1 @@
+"""How the cheapest partition is found: Numba kernels and the two engines."""
