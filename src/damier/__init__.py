@@ -1,7 +1,7 @@
 """Partitions chosen by a criterion, not by tuning.
 
-Every public name is loaded on first use, so that ``import damier`` stays light: scikit-learn comes in with the
-first estimator, Numba with the first fit.
+Every public name is loaded on first use, so that ``import damier`` stays light: scikit-learn comes in with
+the first estimator, Numba with the first fit.
 """
 
 from __future__ import annotations

@@ -1,0 +1,1 @@
+"""Figures beside the peers' and the papers': ``python -m benchmarks.NAME``."""

@@ -1,0 +1,7 @@
+"""The command line: ``damier report FILE --target COLUMN``."""
+
+from __future__ import annotations
+
+import typer
+
+app = typer.Typer()
