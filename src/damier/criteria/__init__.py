@@ -1,1 +1,28 @@
 """What a partition costs: pure functions, no search."""
+
+from damier.criteria.combinatorics import log_bell, log_bell_table, log_binomial, log_factorials
+from damier.criteria.semi_supervised import best_class_totals, semi_supervised_cost
+from damier.criteria.supervised import (
+    class_grouping_cost,
+    discretization_cost,
+    grid_cost,
+    grouping_cost,
+    part_costs,
+)
+from damier.criteria.unsupervised import coclustering_cost, unsupervised_grid_cost
+
+__all__ = [
+    "best_class_totals",
+    "class_grouping_cost",
+    "coclustering_cost",
+    "discretization_cost",
+    "grid_cost",
+    "grouping_cost",
+    "log_bell",
+    "log_bell_table",
+    "log_binomial",
+    "log_factorials",
+    "part_costs",
+    "semi_supervised_cost",
+    "unsupervised_grid_cost",
+]

@@ -1,0 +1,155 @@
+"""Slow, literal versions of what Damier computes: every kernel and criterion is compared with these."""
+
+import itertools
+import math
+from fractions import Fraction
+
+# --- criteria -------------------------------------------------------------------------------------
+
+
+def log_int(n):
+    """Return the logarithm of a whole number of any size, or of a fraction of such."""
+    if isinstance(n, Fraction):
+        return log_int(n.numerator) - log_int(n.denominator)
+    shift = max(n.bit_length() - 1000, 0)
+    return math.log(n >> shift) + shift * math.log(2)
+
+
+def stirling2_row(n_values):
+    """Return S(V, 0), ..., S(V, V) by the recurrence."""
+    row = [1]
+    for n in range(1, n_values + 1):
+        row = [0] + [row[k - 1] + (k * row[k] if k < n else 0) for k in range(1, n + 1)]
+    return row
+
+
+def log_bell(n_values, n_groups):
+    return log_int(sum(stirling2_row(n_values)[1 : n_groups + 1]))
+
+
+def multinomial(counts):
+    result = math.factorial(sum(counts))
+    for n in counts:
+        result //= math.factorial(n)
+    return result
+
+
+def part_cost(counts):
+    n, n_classes = sum(counts), len(counts)
+    return log_int(math.comb(n + n_classes - 1, n_classes - 1)) + log_int(multinomial(counts))
+
+
+def discretization_cost(counts):
+    n, n_parts = sum(map(sum, counts)), len(counts)
+    return math.log(n) + log_int(math.comb(n + n_parts - 1, n_parts - 1)) + sum(map(part_cost, counts))
+
+
+def grouping_cost(counts, n_values):
+    return math.log(n_values) + log_bell(n_values, len(counts)) + sum(map(part_cost, counts))
+
+
+def grid_cost(cells, n_variables, numeric_parts, categorical_parts):
+    n = sum(map(sum, cells))
+    n_selected = len(numeric_parts) + len(categorical_parts)
+    cost = math.log(n_variables + 1)
+    if n_selected:
+        cost += log_int(math.comb(n_variables + n_selected - 1, n_selected))
+    for parts in numeric_parts:
+        cost += math.log(n) + log_int(math.comb(n + parts - 1, parts - 1))
+    for values, groups in categorical_parts:
+        cost += math.log(values) + log_bell(values, groups)
+    return cost + sum(map(part_cost, cells))
+
+
+def class_grouping_cost(counts, groups, class_counts, n_values=None):
+    """`counts` is parts x classes, `groups` a list of lists of class indices."""
+    grouped = [[sum(row[w] for w in group) for group in groups] for row in counts]
+    cost = discretization_cost(grouped) if n_values is None else grouping_cost(grouped, n_values)
+    cost += math.log(len(class_counts)) + log_bell(len(class_counts), len(groups))
+    for group in groups:
+        n = sum(class_counts[w] for w in group)
+        cost += log_int(math.comb(n + len(group) - 1, len(group) - 1)) + log_int(math.factorial(n))
+    return cost - sum(log_int(math.factorial(n)) for n in class_counts)
+
+
+def coclustering_cost(table, row_labels, column_labels):
+    """`table` is a list of rows of counts."""
+    n = sum(map(sum, table))
+    rows = [sum(row) for row in table]
+    columns = [sum(column) for column in zip(*table, strict=True)]
+    cost = log_int(math.factorial(n))
+    numbers = []
+    for labels, sizes in ((row_labels, rows), (column_labels, columns)):
+        seen = [v for v, size in enumerate(sizes) if size]
+        clusters = sorted({labels[v] for v in seen})
+        numbers.append(clusters)
+        cost += math.log(len(seen)) + log_bell(len(seen), len(clusters))
+        for cluster in clusters:
+            members = [v for v in seen if labels[v] == cluster]
+            size = sum(sizes[v] for v in members)
+            cost += log_int(math.comb(size + len(members) - 1, len(members) - 1))
+            cost += log_int(math.factorial(size))
+        cost -= sum(log_int(math.factorial(sizes[v])) for v in seen)
+    n_cells = len(numbers[0]) * len(numbers[1])
+    cost += log_int(math.comb(n + n_cells - 1, n_cells - 1))
+    for a, b in itertools.product(*numbers):
+        cell = sum(
+            count
+            for i, row in enumerate(table)
+            for j, count in enumerate(row)
+            if row_labels[i] == a and column_labels[j] == b
+        )
+        cost -= log_int(math.factorial(cell))
+    return cost
+
+
+def unsupervised_grid_cost(instances, parts, values):
+    """Cost of a grid over the rows of `instances`, each a tuple of parts.
+
+    `parts` holds the number of parts of each variable, `values` the value of each row for each categorical
+    variable and None for each numeric one.
+    """
+    n, n_cells = len(instances), math.prod(parts)
+    cost = log_int(math.comb(n + n_cells - 1, n_cells - 1)) + log_int(math.factorial(n))
+    for cell in set(instances):
+        cost -= log_int(math.factorial(instances.count(cell)))
+    for k, n_parts in enumerate(parts):
+        column = [row[k] for row in instances]
+        for part in range(n_parts):
+            cost += log_int(math.factorial(column.count(part)))
+        if values[k] is None:
+            cost += math.log(n)
+            continue
+        n_values = len(set(values[k]))
+        cost += math.log(n_values) + log_bell(n_values, n_parts)
+        for part in range(n_parts):
+            members = len({v for v, p in zip(values[k], column, strict=True) if p == part})
+            cost += log_int(math.comb(column.count(part) + members - 1, members - 1))
+        cost -= sum(log_int(math.factorial(values[k].count(v))) for v in set(values[k]))
+    return cost
+
+
+def compositions(total, n_parts):
+    """Yield every way to write `total` as `n_parts` ordered non-negative numbers."""
+    if n_parts == 1:
+        yield (total,)
+        return
+    for first in range(total + 1):
+        for rest in compositions(total - first, n_parts - 1):
+            yield (first, *rest)
+
+
+def semi_supervised_cost(labeled, totals):
+    """The class totals are found by trying them all."""
+    n, n_parts, n_classes = sum(totals), len(totals), len(labeled[0])
+    cost = math.log(n) + log_int(math.comb(n + n_parts - 1, n_parts - 1))
+    for known, total in zip(labeled, totals, strict=True):
+        cost += log_int(math.comb(total + n_classes - 1, n_classes - 1))
+        cost += min(
+            log_int(
+                Fraction(multinomial(all_), multinomial([a - k for a, k in zip(all_, known, strict=True)]))
+            )
+            for all_ in compositions(total, n_classes)
+            if all(a >= k for a, k in zip(all_, known, strict=True))
+        )
+    return cost
