@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -12,34 +14,132 @@ FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 CodeArray = npt.NDArray[np.int32]
 
+NumericKind = Literal["number", "date", "datetime", "duration", "time"]
+
 
 @dataclass(frozen=True, slots=True)
 class NumericColumn:
-    """Numbers, with NaN where the value is missing; infinities are ordinary values."""
+    """Numbers, with NaN where the value is missing; infinities are ordinary values.
+
+    ``values`` may be a strided or read-only view of the caller's data: whoever needs contiguous or writable
+    memory copies. ``kind`` tells what the numbers stand for; whatever is not a plain number is in
+    microseconds: since 1970-01-01 (UTC) for dates and datetimes, since midnight for times.
+    """
 
     name: str
     values: FloatArray
+    kind: NumericKind = "number"
+
+    @property
+    def n_missing(self) -> int:
+        """Number of rows without a value."""
+        return int(np.count_nonzero(np.isnan(self.values)))
+
+    def take(self, rows: npt.NDArray[Any]) -> NumericColumn:
+        """Keep the rows selected by a mask or by indices."""
+        return NumericColumn(self.name, self.values[rows], self.kind)
 
 
 @dataclass(frozen=True, slots=True)
 class CategoricalColumn:
     """Codes into ``categories``; a missing value is the category ``None``, like any other.
 
-    ``categories`` are the distinct values as Python scalars (str, bool, int, float or None), sorted with
-    ``None`` first when present, so that the coding does not depend on the order of the rows.
+    ``categories`` are the distinct values as Python scalars (str, bool, int, float or None), each met in at
+    least one row, sorted with ``None`` first when present, so that the coding does not depend on the order of
+    the rows.
     """
 
     name: str
     codes: CodeArray
     categories: tuple[Any, ...]
 
+    @property
+    def n_missing(self) -> int:
+        """Number of rows without a value."""
+        if not self.categories or self.categories[0] is not None:
+            return 0
+        return int(np.count_nonzero(self.codes == 0))
+
+    def take(self, rows: npt.NDArray[Any]) -> CategoricalColumn:
+        """Keep the rows selected by a mask or by indices, and only the categories they still hold."""
+        codes = self.codes[rows]
+        present = np.zeros(len(self.categories), dtype=bool)
+        present[codes] = True
+        if present.all():
+            return CategoricalColumn(self.name, codes, self.categories)
+        recoded = (np.cumsum(present) - 1).astype(np.int32)
+        kept = tuple(self.categories[i] for i in np.flatnonzero(present).tolist())
+        return CategoricalColumn(self.name, recoded[codes], kept)
+
 
 Column = NumericColumn | CategoricalColumn
 
 
+@dataclass(frozen=True)
+class Table:
+    """Columns of one length under distinct names.
+
+    ``named`` is False when the names were made up (``x0``, ``x1``, ...) because the input had none.
+    """
+
+    columns: tuple[Column, ...]
+    n_rows: int
+    named: bool = True
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """Column names, in order."""
+        return tuple(column.name for column in self.columns)
+
+    @property
+    def n_columns(self) -> int:
+        """Number of columns."""
+        return len(self.columns)
+
+    @cached_property
+    def _position(self) -> dict[str, int]:
+        return {name: i for i, name in enumerate(self.names)}
+
+    def __getitem__(self, name: str) -> Column:
+        try:
+            return self.columns[self._position[name]]
+        except KeyError:
+            raise KeyError(f"no column {name!r}; the columns are {_shown(self.names)}") from None
+
+    def __iter__(self) -> Iterator[Column]:
+        return iter(self.columns)
+
+    def __len__(self) -> int:
+        return self.n_rows
+
+    def take(self, rows: npt.NDArray[Any]) -> Table:
+        """Keep the rows selected by a mask or by indices."""
+        n_rows = int(np.count_nonzero(rows)) if rows.dtype == bool else len(rows)
+        return Table(tuple(column.take(rows) for column in self.columns), n_rows, self.named)
+
+    def drop(self, name: str) -> Table:
+        """Leave one column out."""
+        self[name]
+        return Table(tuple(c for c in self.columns if c.name != name), self.n_rows, self.named)
+
+
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Class codes of the rows, 0 .. J-1, into the sorted ``classes``."""
+    """Class codes of the rows, 0 .. J-1, into the sorted ``classes``; -1 marks a row without a label.
+
+    Rows without a label occur only where the reader was told to allow them.
+    """
 
     codes: CodeArray
     classes: npt.NDArray[Any]
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes met."""
+        return len(self.classes)
+
+
+def _shown(names: tuple[str, ...], limit: int = 10) -> str:
+    """List names in a message, not all of them when there are many."""
+    listed = ", ".join(repr(name) for name in names[:limit])
+    return listed if len(names) <= limit else f"{listed}, ... ({len(names)} in all)"

@@ -1,0 +1,323 @@
+"""Frames, arrays and dicts of columns read into a table.
+
+What becomes what
+-----------------
+======================================  ==================================================================
+numbers (any width, decimals, nullable)  numeric; integers beyond 2**53 become the nearest float64, and
+                                         those that then coincide count as one value
+dates, datetimes, times, durations       numeric, in microseconds (:mod:`damier.intake.dates`)
+booleans, text, categoricals, enums      categorical
+objects                                  numeric when all are numbers (or all dates), else categorical
+None, NaN, NaT, null                     missing; a column without any value is numeric
+lists, dicts, bytes, complex numbers     an error that names the column
+======================================  ==================================================================
+"""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+import numbers
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+import numpy.typing as npt
+
+from damier.intake import dates, factorize
+from damier.intake.table import CategoricalColumn, Column, FloatArray, NumericColumn, NumericKind, Table
+
+
+def read_table(X: Any) -> Table:
+    """Read whatever holds columns.
+
+    Parameters
+    ----------
+    X : data frame, 2-D array or dict of columns
+        A pandas, polars or pyarrow frame (or any other that narwhals knows), a 2-D NumPy array or nested
+        sequence, or a dict from name to a 1-D column.
+
+    Returns
+    -------
+    Table
+        float64 columns are views of the input where its library allows it; nothing is copied needlessly.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If a name appears twice, a column is nested or complex, or the input is not two-dimensional.
+
+    Examples
+    --------
+    >>> table = read_table({"size": [1.5, None, 3], "colour": ["red", "blue", None]})
+    >>> table["size"].values
+    array([1.5, nan, 3. ])
+    >>> table["colour"].categories, table["colour"].codes.tolist()
+    ((None, 'blue', 'red'), [2, 1, 0])
+    """
+    if isinstance(X, Table):
+        return X
+    if isinstance(X, Mapping):
+        return _read_columns(dict(X))
+    try:
+        frame = nw.from_native(X, pass_through=True)
+    except nw.exceptions.DuplicateError:
+        _text_names(list(X.column_names if hasattr(X, "column_names") else X.columns))
+        raise
+    if isinstance(frame, nw.LazyFrame):
+        frame = frame.collect()
+    if isinstance(frame, nw.DataFrame):
+        return _read_frame(frame)
+    return _read_matrix(X)
+
+
+def read_column(values: Any, name: str = "x") -> Column:
+    """Read one column: a series of any frame library, a 1-D array or a sequence."""
+    series = as_series(values)
+    if series is not None:
+        return _from_series(series, name)
+    array = _as_array(values, name)
+    if array.ndim != 1:
+        raise ValueError(f"column {name!r} must be one-dimensional, got an array of shape {array.shape}")
+    return _from_array(array, name)
+
+
+def as_series(values: Any) -> nw.Series[Any] | None:
+    """Wrap a series of a frame library, or return None when it is none."""
+    if type(values).__module__.startswith("pyarrow") and hasattr(values, "dictionary_encode"):
+        import pyarrow as pa
+
+        values = values if isinstance(values, pa.ChunkedArray) else pa.chunked_array([values])
+    series = nw.from_native(values, series_only=True, pass_through=True)
+    return series if isinstance(series, nw.Series) else None
+
+
+def as_categorical(column: Column) -> CategoricalColumn:
+    """Take the distinct numbers of a column as categories; a categorical column is returned as it is."""
+    if isinstance(column, CategoricalColumn):
+        return column
+    codes, categories = factorize.factorize_numbers(column.values)
+    return CategoricalColumn(column.name, codes, categories)
+
+
+def _read_columns(columns: dict[Any, Any]) -> Table:
+    names = _text_names(list(columns))
+    read = tuple(read_column(values, name) for name, values in zip(names, columns.values(), strict=True))
+    lengths = {_length(column) for column in read}
+    if len(lengths) > 1:
+        told = ", ".join(f"{column.name!r}: {_length(column)}" for column in read[:10])
+        raise ValueError(f"columns differ in length ({told})")
+    return Table(read, lengths.pop() if lengths else 0)
+
+
+def _read_frame(frame: nw.DataFrame[Any]) -> Table:
+    names = _text_names(list(frame.columns))
+    read = tuple(_from_series(frame[:, i], name) for i, name in enumerate(names))
+    return Table(read, len(frame))
+
+
+def _read_matrix(X: Any) -> Table:
+    if hasattr(X, "toarray"):
+        raise TypeError("Sparse data was passed for X, but dense data is required: use X.toarray()")
+    array = _as_array(X, None)
+    if array.dtype.kind == "c":
+        raise ValueError("Complex data not supported: split it into real and imaginary columns")
+    if array.ndim != 2:
+        raise ValueError(
+            f"Expected 2D array, got {array.ndim}D array instead (shape {array.shape}). Reshape your data: "
+            "array.reshape(-1, 1) if it has one feature, array.reshape(1, -1) if it is one row."
+        )
+    read = tuple(_from_array(array[:, j], f"x{j}") for j in range(array.shape[1]))
+    return Table(read, array.shape[0], named=False)
+
+
+def _text_names(names: list[Any]) -> list[str]:
+    """Names as text, each once."""
+    texts = [str(name) for name in names]
+    if len(set(texts)) < len(texts):
+        twice = sorted({text for text in texts if texts.count(text) > 1})
+        raise ValueError(f"column name {twice[0]!r} appears more than once: rename the columns of X")
+    return texts
+
+
+def _length(column: Column) -> int:
+    return len(column.values if isinstance(column, NumericColumn) else column.codes)
+
+
+def _as_array(values: Any, name: str | None) -> npt.NDArray[Any]:
+    """NumPy array of anything, without ever turning numbers into text."""
+    if isinstance(values, np.ndarray):
+        return np.asarray(values)  # plain ndarray, subclasses such as memmap included
+    if hasattr(values, "__array__"):
+        return np.asarray(values)
+    try:
+        array = np.asarray(values)
+        if array.dtype.kind in "USV":
+            # [1.5, "a"] became text: keep the scalars as they are instead.
+            array = np.asarray(values, dtype=object)
+    except ValueError:
+        if name is None:
+            raise ValueError("X must be a table: its rows differ in length") from None
+        array = np.empty(len(values), dtype=object)
+        array[:] = values
+    return array
+
+
+def _nested(name: str, held: str) -> TypeError:
+    return TypeError(
+        f"column {name!r} holds values of type {held}: each argument must be a string, a number, a boolean "
+        "or a date. Convert the column, spread it over several columns, or leave it out."
+    )
+
+
+_TEXT = (nw.String, nw.Categorical, nw.Enum)
+_NESTED = (nw.List, nw.Array, nw.Struct, nw.Binary)
+
+
+def _from_series(series: nw.Series[Any], name: str) -> Column:
+    dtype = series.dtype
+    if dtype.is_numeric():
+        return NumericColumn(name, _floats(series))
+    if len(series) and not dtype.is_temporal() and series.null_count() == len(series):
+        return NumericColumn(name, np.full(len(series), np.nan))
+    if isinstance(dtype, nw.Boolean):
+        if series.null_count() == 0:
+            codes, categories = factorize.factorize_booleans(series.to_numpy().astype(bool, copy=False))
+        else:
+            values = series.cast(nw.Int8).fill_null(-1).to_numpy()
+            codes, categories = factorize.recode(values.astype(np.int8), (False, True), keep_booleans=True)
+        return CategoricalColumn(name, codes, categories)
+    if isinstance(dtype, _TEXT):
+        return CategoricalColumn(name, *_factorize_series(series))
+    if dtype.is_temporal():
+        return _from_temporal(series, name)
+    if isinstance(dtype, _NESTED):
+        raise _nested(name, str(dtype))
+    return _from_array(np.asarray(series.to_numpy()), name)
+
+
+def _floats(series: nw.Series[Any]) -> FloatArray:
+    array = series.to_numpy()
+    if array.dtype == np.float64:
+        return array
+    if array.dtype.kind == "O":  # decimals, and nullable columns of some libraries
+        return _float_objects(array.tolist())
+    return array.astype(np.float64)
+
+
+def _float_objects(values: Sequence[Any]) -> FloatArray:
+    return np.array([np.nan if factorize.is_missing(v) else float(v) for v in values], dtype=np.float64)
+
+
+def _factorize_series(series: nw.Series[Any]) -> factorize.Coding:
+    native = series.to_native()
+    if series.implementation.is_polars():
+        return factorize.factorize_polars(native)
+    if series.implementation.is_pyarrow():
+        return factorize.factorize_arrow(native)
+    if series.implementation.is_pandas():
+        return factorize.factorize_pandas(native)
+    return factorize.factorize_text(series.to_list())
+
+
+def _from_temporal(series: nw.Series[Any], name: str) -> NumericColumn:
+    dtype = series.dtype
+    if isinstance(dtype, nw.Time):
+        # Frame libraries differ too much on times of day to ask them; such columns are rare.
+        moments = series.to_list()
+        values = [np.nan if factorize.is_missing(v) else dates.object_microseconds(v) for v in moments]
+        return NumericColumn(name, np.array(values, dtype=np.float64), "time")
+    if isinstance(dtype, nw.Duration):
+        counted, kind = series.dt.total_microseconds(), "duration"
+    else:
+        counted, kind = series.dt.timestamp("us"), "date" if isinstance(dtype, nw.Date) else "datetime"
+    if counted.null_count():
+        counted = counted.cast(nw.Float64)
+    return NumericColumn(name, _floats(counted), kind)  # type: ignore[arg-type]
+
+
+def _from_array(array: npt.NDArray[Any], name: str) -> Column:
+    kind = array.dtype.kind
+    if kind == "b":
+        return CategoricalColumn(name, *factorize.factorize_booleans(array))
+    if kind in "iuf":
+        return NumericColumn(name, array.astype(np.float64, copy=False))
+    if kind == "O":
+        return _from_objects(array, name)
+    if kind in "UT":
+        return CategoricalColumn(name, *factorize.factorize_text(array))
+    if kind in "Mm":
+        return NumericColumn(name, dates.microseconds(array), "datetime" if kind == "M" else "duration")
+    if kind == "c":
+        raise ValueError(
+            f"Complex data not supported: split column {name!r} into its real and imaginary part"
+        )
+    raise _nested(name, str(array.dtype))
+
+
+def _from_objects(array: npt.NDArray[Any], name: str) -> Column:
+    """Read Python scalars of any mixture; the set of their types decides."""
+    values = array.tolist()
+    types = set(map(type, values))
+    if types <= {str, type(None)}:
+        if types <= {type(None)}:
+            return NumericColumn(name, np.full(len(values), np.nan))
+        return CategoricalColumn(name, *factorize.factorize_text(values))
+    held = {_family(t) for t in types} - {"missing"}
+    if (
+        "real" in held
+        and len(held) > 1
+        and all(factorize.is_missing(v) for v in values if _family(type(v)) == "real")
+    ):
+        held.discard("real")  # the only floats are NaN
+    for t in types:
+        if _family(t) == "other":
+            raise _nested(name, t.__name__)
+    if held <= {"real"}:
+        return NumericColumn(name, _float_objects(values))
+    if len(held) == 1 and (kind := _TEMPORAL.get(next(iter(held)))):
+        return NumericColumn(name, _temporal_objects(values), kind)
+    if held == {"date", "datetime"}:
+        return NumericColumn(name, _temporal_objects(values), "datetime")
+    codes, found = factorize.first_seen_codes(values, len(values))
+    return CategoricalColumn(name, *factorize.recode(codes, found, keep_booleans=held == {"boolean"}))
+
+
+_TEMPORAL: dict[str, NumericKind] = {
+    "date": "date",
+    "datetime": "datetime",
+    "time": "time",
+    "duration": "duration",
+}
+
+_FAMILIES: tuple[tuple[tuple[type, ...], str], ...] = (
+    ((str,), "text"),
+    ((bool, np.bool_), "boolean"),
+    ((datetime.datetime, np.datetime64), "datetime"),
+    ((datetime.date,), "date"),
+    ((datetime.time,), "time"),
+    ((datetime.timedelta, np.timedelta64), "duration"),
+    ((numbers.Real, decimal.Decimal), "real"),
+)
+
+
+def _family(held: type) -> str:
+    """Tell what a Python type is to a column."""
+    if held.__name__ in ("NoneType", "NAType", "NaTType"):
+        return "missing"
+    for types, family in _FAMILIES:
+        if issubclass(held, types):
+            return family
+    return "other"
+
+
+def _temporal_objects(values: Sequence[Any]) -> FloatArray:
+    def one(value: Any) -> float:
+        if factorize.is_missing(value):
+            return np.nan
+        if isinstance(value, (np.datetime64, np.timedelta64)):
+            return float(dates.microseconds(np.asarray([value]))[0])
+        return dates.object_microseconds(value)
+
+    return np.array([one(value) for value in values], dtype=np.float64)

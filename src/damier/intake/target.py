@@ -1,0 +1,236 @@
+"""Targets and weights."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+import numpy.typing as npt
+
+from damier.intake import factorize
+from damier.intake.frames import as_series, read_column
+from damier.intake.table import CodeArray, IntArray, NumericColumn, Target
+
+# A table of this many places is cheaper than sorting the labels.
+_WIDEST_LABEL_RANGE = 1 << 20
+
+
+def read_target(y: Any, allow_unlabeled: bool = False, name: str = "y") -> Target:
+    """Read class labels.
+
+    Parameters
+    ----------
+    y : 1-D array, sequence or series
+        Integers, booleans, text, categoricals, or whole floats.
+    allow_unlabeled : bool
+        Take ``-1`` (integers) or a missing value (anything else) as a row without a label, code -1. Otherwise
+        -1 is a class like any other and a missing target is an error.
+    name : str
+        What the messages call the target.
+
+    Returns
+    -------
+    Target
+        Codes and the sorted classes. A single class is not an error here: estimators decide.
+
+    Examples
+    --------
+    >>> target = read_target(["yes", "no", "yes"])
+    >>> target.classes, target.codes
+    (array(['no', 'yes'], dtype=object), array([1, 0, 1], dtype=int32))
+    """
+    if isinstance(y, Target):
+        return y
+    if y is None:
+        raise ValueError(f"This estimator requires {name} to be passed, but the target {name} is None")
+    frame = nw.from_native(y, eager_only=True, pass_through=True)
+    if isinstance(frame, nw.DataFrame):
+        if frame.shape[1] != 1:
+            raise ValueError(f"the target {name} must be one column, got {frame.shape[1]}: choose one")
+        y = frame[:, 0]
+    series = as_series(y)
+    if series is not None:
+        return _series_target(series, allow_unlabeled, name)
+    return _array_target(_target_array(y, name), allow_unlabeled, name)
+
+
+def read_weights(sample_weight: Any, n_rows: int) -> IntArray | None:
+    """Read weights as frequencies: whole numbers, zero or more, one a row; a zero drops the row.
+
+    Examples
+    --------
+    >>> read_weights([1.0, 3.0, 0.0], 3)
+    array([1, 3, 0])
+    """
+    if sample_weight is None:
+        return None
+    if np.isscalar(sample_weight):
+        weights = np.full(n_rows, sample_weight, dtype=np.float64)
+    else:
+        series = as_series(sample_weight)
+        held = sample_weight if series is None else series.to_numpy()
+        try:
+            weights = np.asarray(held, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise ValueError("sample_weight must hold numbers") from None
+    if weights.ndim != 1:
+        raise ValueError("Sample weights must be 1D array or scalar")
+    if len(weights) != n_rows:
+        raise ValueError(f"sample_weight has {len(weights)} values for {n_rows} rows: give one a row")
+    _refuse_weight(~np.isfinite(weights), weights, "neither missing nor infinite")
+    _refuse_weight(weights < 0, weights, "not negative")
+    _refuse_weight(
+        weights != np.floor(weights),
+        weights,
+        "whole: weights are frequencies here, as if each row were repeated",
+    )
+    if weights.sum() >= 2.0**53:
+        raise ValueError("sample_weight adds up to more than 2**53: scale the weights down")
+    if not weights.any():
+        raise ValueError("sample_weight is zero everywhere: at least one row must count")
+    return weights.astype(np.int64)
+
+
+def _refuse_weight(wrong: npt.NDArray[np.bool_], weights: npt.NDArray[np.float64], wanted: str) -> None:
+    if wrong.any():
+        row = int(np.argmax(wrong))
+        raise ValueError(f"sample_weight must be {wanted}; row {row} has {weights[row]:g}")
+
+
+def _target_array(y: Any, name: str) -> npt.NDArray[Any]:
+    """1-D NumPy array of the labels; one column of a matrix is taken too."""
+    if isinstance(y, np.ndarray):
+        array = y
+    else:
+        array = np.asarray(y, dtype=object)  # so that [1, "a"] keeps its number
+        plain = np.asarray(y) if array.ndim == 1 else array
+        array = plain if plain.dtype.kind in "iubf" else array
+    if array.ndim == 2 and array.shape[1] == 1:
+        array = array[:, 0]
+    if array.ndim != 1:
+        raise ValueError(
+            f"the target {name} should be a 1d array, got an array of shape {array.shape} instead."
+        )
+    if array.dtype.kind in "cmMV":
+        raise ValueError(
+            f"Unknown label type: the target {name} has dtype {array.dtype}; use integers, booleans or text"
+        )
+    return array
+
+
+def _series_target(series: nw.Series[Any], allow_unlabeled: bool, name: str) -> Target:
+    dtype = series.dtype
+    if dtype.is_numeric():
+        array = series.to_numpy()
+        array = array if array.dtype.kind in "iuf" else array.astype(np.float64)
+        return _array_target(array, allow_unlabeled, name)
+    if dtype.is_temporal():
+        raise ValueError(f"Unknown label type: the target {name} holds dates; use integers, booleans or text")
+    if isinstance(dtype, nw.Object):
+        return _array_target(np.asarray(series.to_numpy()), allow_unlabeled, name)
+    column = read_column(series, name)
+    if isinstance(column, NumericColumn):
+        return _array_target(column.values, allow_unlabeled, name)
+    return _coded_target(column.codes, column.categories, allow_unlabeled, name)
+
+
+def _array_target(array: npt.NDArray[Any], allow_unlabeled: bool, name: str) -> Target:
+    if len(array) == 0:
+        raise _no_rows(name)
+    kind = array.dtype.kind
+    if kind in "iub":
+        codes, classes = _integer_classes(array)
+        if allow_unlabeled and kind == "i" and -1 in classes:
+            if classes[0] != -1:
+                raise ValueError(f"the target {name} has labels below -1: -1 marks rows without a label")
+            return Target(codes - np.int32(1), classes[1:])
+        return Target(codes, classes)
+    if kind == "f":
+        return _float_target(array, allow_unlabeled, name)
+    codes, categories = _object_labels(array, name)
+    return _coded_target(codes, categories, allow_unlabeled, name, array.dtype)
+
+
+def _no_rows(name: str) -> ValueError:
+    return ValueError(f"the target {name} has no rows (0 samples): at least one is required")
+
+
+def _integer_classes(array: npt.NDArray[Any]) -> tuple[CodeArray, npt.NDArray[Any]]:
+    if array.dtype.kind == "b":
+        seen = np.array([not array.all(), array.any()])
+        codes = array.astype(np.int32) if seen.all() else np.zeros(len(array), np.int32)
+        return codes, np.array([False, True])[seen]
+    low, high = int(array.min()), int(array.max())
+    if high - low < _WIDEST_LABEL_RANGE and abs(low) < 2**62 and high < 2**62:
+        shifted = array.astype(np.int64) - low
+        seen = np.bincount(shifted, minlength=high - low + 1) > 0
+        position = (np.cumsum(seen) - 1).astype(np.int32)
+        return position[shifted], (np.flatnonzero(seen) + low).astype(array.dtype)
+    classes, inverse = np.unique(array, return_inverse=True)
+    return inverse.reshape(-1).astype(np.int32), classes
+
+
+def _float_target(array: npt.NDArray[Any], allow_unlabeled: bool, name: str) -> Target:
+    missing = np.isnan(array)
+    if missing.any() and not allow_unlabeled:
+        raise _missing_target(int(missing.sum()), name, " (Input y contains NaN.)")
+    labeled = array[~missing]
+    if np.isinf(labeled).any():
+        raise ValueError(f"the target {name} contains infinity: Input y contains infinity")
+    if (labeled != np.floor(labeled)).any():
+        raise ValueError(
+            f"Unknown label type: continuous. The target {name} holds fractional numbers; classes are wanted:"
+            " cut it into bins first, or convert it to text if its values are names."
+        )
+    classes, inverse = np.unique(labeled, return_inverse=True)
+    codes = np.full(len(array), -1, dtype=np.int32)
+    codes[~missing] = inverse.reshape(-1)
+    return Target(codes, classes)
+
+
+def _missing_target(count: int, name: str, more: str = "") -> ValueError:
+    return ValueError(
+        f"the target {name} is missing in {count} row{'s' if count > 1 else ''}: remove those rows or label "
+        f"them{more}"
+    )
+
+
+def _coded_target(
+    codes: CodeArray,
+    categories: tuple[Any, ...],
+    allow_unlabeled: bool,
+    name: str,
+    dtype: np.dtype[Any] | None = None,
+) -> Target:
+    if len(codes) == 0:
+        raise _no_rows(name)
+    if categories and categories[0] is None:
+        if not allow_unlabeled:
+            raise _missing_target(int(np.count_nonzero(codes == 0)), name)
+        codes, categories = codes - np.int32(1), categories[1:]
+    return Target(codes, _class_array(categories, dtype))
+
+
+def _object_labels(array: npt.NDArray[Any], name: str) -> factorize.Coding:
+    values = array.tolist()
+    try:
+        codes, found = factorize.first_seen_codes(values, len(values))
+        booleans = {type(v) for v in found if not factorize.is_missing(v)} <= {bool, np.bool_}
+        return factorize.recode(codes, found, keep_booleans=booleans)
+    except TypeError as error:
+        raise ValueError(
+            f"Unknown label type: the target {name} holds values that are not labels ({error}); use integers,"
+            " booleans or text"
+        ) from None
+
+
+def _class_array(categories: tuple[Any, ...], dtype: np.dtype[Any] | None) -> npt.NDArray[Any]:
+    if dtype is not None and dtype.kind in "UT":
+        return np.array(categories, dtype=dtype)
+    kinds = set(map(type, categories))
+    if kinds == {int} or kinds == {bool}:
+        return np.array(categories)
+    classes = np.empty(len(categories), dtype=object)
+    classes[:] = categories
+    return classes

@@ -1,0 +1,146 @@
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+from damier.intake import read_target, read_weights
+
+
+@pytest.mark.parametrize(
+    "y",
+    [
+        ["no", "yes", "no"],
+        np.array(["no", "yes", "no"]),
+        np.array(["no", "yes", "no"], dtype=object),
+        pd.Series(["no", "yes", "no"]),
+        pd.Series(["no", "yes", "no"], dtype="category"),
+        pl.Series(["no", "yes", "no"]),
+        pa.array(["no", "yes", "no"]),
+        pl.DataFrame({"y": ["no", "yes", "no"]}),
+        np.array([["no"], ["yes"], ["no"]]),
+    ],
+)
+def test_text(y):
+    target = read_target(y)
+    assert target.classes.tolist() == ["no", "yes"]
+    assert target.codes.dtype == np.int32
+    assert target.codes.tolist() == [0, 1, 0]
+    assert target.n_classes == 2
+
+
+@pytest.mark.parametrize(
+    ("y", "classes"),
+    [
+        ([3, -1, 3], [-1, 3]),
+        (np.array([3, -1, 3], dtype=np.int8), [-1, 3]),
+        (np.array([2**63, 5, 2**63], dtype=np.uint64), [5, 2**63]),
+        ([10**9, 5, 10**9], [5, 10**9]),
+        ([1.0, 0.0, 1.0], [0.0, 1.0]),
+        ([True, False, True], [False, True]),
+        (pd.Series([True, False, True]), [False, True]),
+        (pl.Series([3, 1, 3]), [1, 3]),
+        (pd.Series([3, 1, 3], dtype="Int64"), [1, 3]),
+        (pd.Series([3, 1, 3], dtype=object), [1, 3]),
+        (["a", 1, "a"], [1, "a"]),
+    ],
+)
+def test_other_labels(y, classes):
+    target = read_target(y)
+    assert target.classes.tolist() == classes
+    assert target.codes.tolist() == [1, 0, 1]
+    assert read_target(target) is target
+
+
+def test_classes_keep_their_type():
+    assert read_target(np.array([1, 2], dtype=np.int16)).classes.dtype == np.int16
+    assert read_target(np.array(["a", "b"])).classes.dtype.kind == "U"
+    assert read_target([True, False]).classes.dtype == bool
+
+
+def test_integer_labels_agree_with_unique():
+    rng = np.random.default_rng(0)
+    for low, high in [(-5, 5), (0, 1000), (-(10**12), 10**12)]:
+        y = rng.integers(low, high, 500)
+        classes, codes = np.unique(y, return_inverse=True)
+        target = read_target(y)
+        np.testing.assert_array_equal(target.classes, classes)
+        np.testing.assert_array_equal(target.codes, codes)
+
+
+@pytest.mark.parametrize(
+    "y",
+    [
+        ["a", None, "b"],
+        [1.0, np.nan, 0.0],
+        pd.Series(["a", None, "b"]),
+        pl.Series([True, None, False]),
+        pl.Series([1, None, 2]),
+        pa.array(["a", None, "b"]),
+    ],
+)
+def test_missing_labels(y):
+    with pytest.raises(ValueError, match="the target y is missing in 1 row: remove"):
+        read_target(y)
+    target = read_target(y, allow_unlabeled=True)
+    assert target.codes[1] == -1
+    assert sorted(target.codes[[0, 2]].tolist()) == [0, 1]
+    assert target.n_classes == 2
+
+
+def test_minus_one_marks_unlabeled_rows_only_when_asked():
+    assert read_target([-1, 1]).classes.tolist() == [-1, 1]
+    target = read_target([1, -1, 0], allow_unlabeled=True)
+    assert target.codes.tolist() == [1, -1, 0]
+    assert target.classes.tolist() == [0, 1]
+    with pytest.raises(ValueError, match="below -1"):
+        read_target([-2, -1, 0], allow_unlabeled=True)
+    assert read_target([-1, -1], allow_unlabeled=True).n_classes == 0
+
+
+@pytest.mark.parametrize(
+    ("y", "message"),
+    [
+        (None, "requires y"),
+        ([], "no rows"),
+        (pl.Series([], dtype=pl.String), "no rows"),
+        ([0.5, 1.5], "continuous"),
+        ([np.inf, 1.0], "infinity"),
+        ([[1, 2], [3, 4]], "1d array"),
+        (pl.DataFrame({"a": [1], "b": [2]}), "one column, got 2"),
+        ([{"a": 1}, {"b": 2}], "Unknown label type"),
+        (np.array(["2020-01-01"], dtype="M8[D]"), "Unknown label type"),
+        (np.array([1j, 2]), "Unknown label type"),
+    ],
+)
+def test_bad_targets(y, message):
+    with pytest.raises(ValueError, match=message):
+        read_target(y)
+
+
+def test_weights():
+    assert read_weights(None, 3) is None
+    assert read_weights(2, 3).tolist() == [2, 2, 2]
+    for weights in ([1, 0, 3], np.array([1.0, 0.0, 3.0]), pd.Series([1, 0, 3]), pl.Series([1, 0, 3])):
+        read = read_weights(weights, 3)
+        assert read.dtype == np.int64
+        assert read.tolist() == [1, 0, 3]
+
+
+@pytest.mark.parametrize(
+    ("weights", "message"),
+    [
+        ([1, -2, 1], "not negative; row 1 has -2"),
+        ([1, 1, 0.5], "whole: .*row 2 has 0.5"),
+        ([1, np.nan, 1], "row 1 has nan"),
+        ([np.inf, 1, 1], "row 0 has inf"),
+        ([1, 1], "2 values for 3 rows"),
+        ([[1], [1], [1]], "1D"),
+        ([0, 0, 0], "zero everywhere"),
+        (["a", "b", "c"], "numbers"),
+        ([2.0**52, 2.0**52, 1], "scale"),
+    ],
+)
+def test_bad_weights(weights, message):
+    with pytest.raises(ValueError, match=message):
+        read_weights(weights, 3)
