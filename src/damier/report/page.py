@@ -1,0 +1,185 @@
+"""The summary as one self-contained HTML page.
+
+This module works out what is shown and where; the markup is in ``templates/`` and every text in it is escaped.
+A page stays small whatever the table: many classes are shown as the most frequent ones and the others together,
+many parts as the first ones, and past `DETAILS_BUDGET` the weaker variables keep their line but not their parts.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+
+from damier.report.summary import Summary
+
+MAX_CLASSES = 10
+MAX_PARTS = 60
+MAX_LABEL = 180
+DETAILS_BUDGET = 500_000  # characters, about, spent on the parts of all variables
+
+_TEMPLATES = Path(__file__).parent / "templates"
+# The mosaic's own units; it is stretched to whatever place it is given.
+_WIDTH, _HEIGHT, _GAP = 600, 60, 2
+
+
+def render_page(summary: Summary) -> str:
+    """Write the page of a summary.
+
+    Parameters
+    ----------
+    summary : dict
+        As `damier.report.summarize` makes it.
+
+    Returns
+    -------
+    str
+        The HTML document; it refers to nothing outside itself.
+    """
+    environment = Environment(
+        loader=FileSystemLoader(_TEMPLATES),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters["count"] = lambda n: f"{n:,}"
+    environment.filters["percent"] = _percent
+    page = environment.get_template("page.html").render(
+        style=_verbatim("page.css"), script=_verbatim("page.js"), **_view(summary)
+    )
+    return page if page.endswith("\n") else page + "\n"
+
+
+def _verbatim(name: str) -> Markup:
+    return Markup((_TEMPLATES / name).read_text(encoding="utf-8").strip())  # noqa: S704 -- our own file
+
+
+def _view(summary: Summary) -> dict[str, Any]:
+    """Everything the templates need, already counted, cut and measured."""
+    target, data = summary["target"], summary["dataset"]
+    shown = _shown_classes(target["counts"])
+    others = len(target["counts"]) - len(shown)
+    labels = [target["classes"][j] for j in shown]
+    if others:
+        labels.append(f"{others:,} other classes")
+    colours = [f"k{j}" for j in range(len(shown))] + (["ko"] if others else [])
+    variables, spent, left_out = [], 0, 0
+    for variable in summary["variables"]:
+        view = dict(variable, details=None, mosaic=None)
+        if variable["parts"] < 2:
+            variables.append(view)
+            continue
+        spent += 400 + min(variable["parts"], MAX_PARTS) * (150 + 45 * len(labels))
+        if spent <= DETAILS_BUDGET:
+            view |= _details(variable, shown, bool(others), target["classes"], data["rows"])
+        else:
+            left_out += 1
+        variables.append(view)
+    class_counts = _kept(target["counts"], shown, bool(others))
+    return {
+        "summary": summary,
+        "data": data,
+        "target": target,
+        "legend": list(zip(labels, colours, class_counts, strict=True)),
+        "colours": colours,
+        "whole": {"counts": class_counts, "bars": _bars(class_counts)},
+        # With two classes one line says where a part stands against all rows.
+        "base": 100 * class_counts[0] / max(data["rows"], 1) if len(class_counts) == 2 else None,
+        "variables": variables,
+        "top_level": max((v["level"] for v in summary["variables"]), default=0.0),
+        "left_out": left_out,
+        "height": _HEIGHT,
+        "width": _WIDTH,
+    }
+
+
+def _shown_classes(counts: list[int]) -> list[int]:
+    """Classes with a colour of their own, in the order of the data: all when few, else the most frequent."""
+    if len(counts) <= MAX_CLASSES:
+        return list(range(len(counts)))
+    by_frequency = sorted(range(len(counts)), key=lambda j: (-counts[j], j))
+    return sorted(by_frequency[: MAX_CLASSES - 1])
+
+
+def _kept(counts: list[int], shown: list[int], others: bool) -> list[int]:
+    kept = [counts[j] for j in shown]
+    return [*kept, sum(counts) - sum(kept)] if others else kept
+
+
+def _details(
+    variable: dict[str, Any], shown: list[int], others: bool, classes: list[str], rows: int
+) -> dict[str, Any]:
+    parts = []
+    for part in variable["table"]:
+        counts = _kept(part["counts"], shown, others)
+        parts.append(
+            {
+                "label": _shortened(part["label"]),
+                "rows": part["rows"],
+                "share": part["rows"] / rows if rows else 0.0,
+                "counts": counts,
+                "bars": _bars(counts),
+                "main": _main_classes(part["counts"], classes),
+            }
+        )
+    return {
+        "details": parts[:MAX_PARTS],
+        "hidden_parts": max(0, len(parts) - MAX_PARTS),
+        "mosaic": _mosaic([p["counts"] for p in parts]),
+    }
+
+
+def _bars(counts: list[int]) -> list[tuple[int, str]]:
+    """Width, in percent, of the bar of each class that occurs, each laid over the longer ones before it."""
+    total, upto, bars = sum(counts), 0, []
+    for j, count in enumerate(counts):
+        upto += count
+        if count:
+            bars.append((j, f"{100 * upto / total:.4g}"))
+    return bars[::-1]
+
+
+def _mosaic(parts: list[list[int]]) -> list[tuple[int, str]]:
+    """Draw one path a class: a column a part, as wide as the part is frequent, filled by class shares.
+
+    Columns too, are laid over the higher ones before them.
+    """
+    total, n_classes = sum(map(sum, parts)), len(parts[0])
+    paths: list[list[str]] = [[] for _ in range(n_classes)]
+    seen = 0
+    for counts in parts:
+        size = sum(counts)
+        left, right = _WIDTH * seen // total, _WIDTH * (seen + size) // total
+        seen += size
+        if right - left > 3 * _GAP and seen < total:
+            right -= _GAP
+        upto = 0
+        for j, count in enumerate(counts):
+            upto += count
+            top = _HEIGHT - round(_HEIGHT * upto / max(size, 1))
+            if count and right > left:
+                paths[j].append(f"M{left} {top}H{right}V{_HEIGHT}H{left}")
+    return [(j, "".join(paths[j])) for j in reversed(range(n_classes)) if paths[j]]
+
+
+def _main_classes(counts: list[int], classes: list[str], most: int = 2) -> str:
+    """Name the commonest classes of a part, with their shares."""
+    total = sum(counts)
+    order = sorted(range(len(counts)), key=lambda j: (-counts[j], j))
+    named = [j for j in order[:most] if counts[j]]
+    return ", ".join(f"{_shortened(classes[j], 40)} {_percent(counts[j] / total)}" for j in named)
+
+
+def _percent(share: float) -> str:
+    if 0 < share < 0.01:
+        return "<1%"
+    if 0.99 < share < 1:
+        return ">99%"
+    return f"{share:.0%}"
+
+
+def _shortened(text: str, limit: int = MAX_LABEL) -> str:
+    return text if len(text) <= limit else text[: limit - 1] + "…"

@@ -1,0 +1,148 @@
+"""Partitions turned into one plain dict, from which every report is written.
+
+The dict holds strings, numbers, booleans, lists and None only, so it is JSON as it stands::
+
+    {"format": "damier-report/1", "damier": version,
+     "dataset":   {"name", "rows", "variables", "numeric", "categorical", "informative", "missing"},
+     "target":    {"name", "classes": [label, ...], "counts": [rows, ...]},
+     "variables": [{"name", "type", "parts", "level", "missing", "cost", "null_cost", "optimal",
+                    "table": [{"label", "rows", "counts": [rows of each class, ...]}, ...]}, ...]}
+
+Variables come by falling level, and those of equal level in the order of the data.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+FORMAT = "damier-report/1"
+Summary = dict[str, Any]
+
+
+class Partition(Protocol):
+    """What a report asks of a partition."""
+
+    @property
+    def n_parts(self) -> int:
+        """Number of parts."""
+
+    @property
+    def counts(self) -> npt.NDArray[Any]:
+        """Rows of each class (columns) in each part (rows)."""
+
+    @property
+    def classes(self) -> Any:
+        """The classes, in the order of the columns of ``counts``."""
+
+    @property
+    def labels(self) -> Sequence[str]:
+        """The parts in readable words."""
+
+    @property
+    def level(self) -> float:
+        """Share of the null cost that the partition saves."""
+
+    @property
+    def cost(self) -> float:
+        """Cost of the partition, in nats."""
+
+    @property
+    def null_cost(self) -> float:
+        """Cost of a single part, in nats."""
+
+    @property
+    def optimal(self) -> bool:
+        """Whether the partition is proven to be the cheapest."""
+
+
+def summarize(
+    partitions: Mapping[str, Partition],
+    *,
+    dataset: str = "table",
+    target: str = "target",
+    types: Mapping[str, str] | None = None,
+    missing: Mapping[str, int] | None = None,
+) -> Summary:
+    """Describe fitted partitions of one target as a plain dict.
+
+    Parameters
+    ----------
+    partitions : mapping of str to partition
+        The partition of each variable, as in ``MODLEncoder.partitions_``.
+    dataset, target : str
+        What to call the data and the target.
+    types : mapping of str to str, optional
+        What to call the type of a variable; by default ``"numeric"`` for intervals and ``"categorical"`` for
+        groups.
+    missing : mapping of str to int, optional
+        Number of rows without a value, by variable; 0 where not given.
+
+    Returns
+    -------
+    dict
+        The summary, as laid out at the top of this module.
+    """
+    if not partitions:
+        raise ValueError("there is no variable to report on: the table has no column beside the target")
+    types, missing = types or {}, missing or {}
+    variables = [
+        _variable(name, partition, types.get(name), int(missing.get(name, 0)))
+        for name, partition in partitions.items()
+    ]
+    variables.sort(key=lambda v: -v["level"])  # stable: ties stay in the order of the data
+    any_partition = next(iter(partitions.values()))
+    class_counts = np.asarray(any_partition.counts).sum(axis=0)
+    return {
+        "format": FORMAT,
+        "damier": _version(),
+        "dataset": {
+            "name": str(dataset),
+            "rows": int(class_counts.sum()),
+            "variables": len(variables),
+            "numeric": sum(v["type"] != "categorical" for v in variables),
+            "categorical": sum(v["type"] == "categorical" for v in variables),
+            "informative": sum(v["parts"] > 1 for v in variables),
+            "missing": sum(v["missing"] for v in variables),
+        },
+        "target": {
+            "name": str(target),
+            "classes": [str(label) for label in any_partition.classes],
+            "counts": [int(n) for n in class_counts],
+        },
+        "variables": variables,
+    }
+
+
+def _version() -> str:
+    from damier import __version__
+
+    return __version__
+
+
+def _variable(name: str, partition: Partition, kind: str | None, missing: int) -> dict[str, Any]:
+    counts = np.asarray(partition.counts)
+    return {
+        "name": str(name),
+        "type": kind or ("numeric" if hasattr(partition, "bounds") else "categorical"),
+        "parts": int(partition.n_parts),
+        "level": _finite(partition.level),
+        "missing": missing,
+        "cost": _finite(partition.cost),
+        "null_cost": _finite(partition.null_cost),
+        "optimal": bool(partition.optimal),
+        "table": [
+            {"label": str(label), "rows": int(row.sum()), "counts": [int(n) for n in row]}
+            for label, row in zip(partition.labels, counts, strict=True)
+        ],
+    }
+
+
+def _finite(value: float) -> float:
+    """Keep JSON strict: it knows no NaN and no infinity."""
+    number = float(value)
+    return number if math.isfinite(number) else 0.0

@@ -1,0 +1,74 @@
+"""The summary as a table for a terminal."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rich.table import Table
+from rich.text import Text
+
+from damier.report.summary import Summary
+
+_EIGHTHS = " ▏▎▍▌▋▊▉█"
+
+
+def variables_table(summary: Summary, *, limit: int | None = 40) -> Table:
+    """Show the variables of a summary by level: type, parts, level, missing.
+
+    Parameters
+    ----------
+    summary : dict
+        As `damier.report.summarize` makes it.
+    limit : int or None, default=40
+        The most variables shown; None shows all.
+
+    Returns
+    -------
+    rich.table.Table
+        To be printed by a `rich.console.Console`.
+    """
+    data, target, variables = summary["dataset"], summary["target"], summary["variables"]
+    table = Table(
+        title=Text(f"{data['name']}: what tells {target['name']}"),
+        caption=_caption(summary),
+        title_justify="left",
+        caption_justify="left",
+        header_style="bold",
+        pad_edge=False,
+        box=None,
+    )
+    table.add_column("variable", overflow="fold", max_width=40)
+    table.add_column("type", no_wrap=True)
+    table.add_column("parts", justify="right", no_wrap=True)
+    table.add_column("level", no_wrap=True)
+    table.add_column("missing", justify="right", no_wrap=True)
+    most = max((v["level"] for v in variables), default=0.0)
+    for variable in variables[:limit]:
+        style = "" if variable["parts"] > 1 else "dim"
+        table.add_row(
+            # Text, not str: a name may hold what rich would read as markup
+            Text(variable["name"]),
+            variable["type"],
+            str(variable["parts"]),
+            f"{variable['level']:.4f} {_bar(variable['level'], most)}",
+            _missing(variable["missing"], data["rows"]),
+            style=style,
+        )
+    return table
+
+
+def _caption(summary: Summary) -> Text:
+    data, target = summary["dataset"], summary["target"]
+    shown = f"{data['rows']:,} rows, {len(target['classes'])} classes; "
+    shown += f"{data['informative']:,} of {data['variables']:,} variables inform {target['name']}"
+    return Text(shown)
+
+
+def _missing(count: Any, rows: int) -> str:
+    return f"{count:,} ({count / rows:.1%})" if count and rows else "-"
+
+
+def _bar(value: float, most: float, width: int = 12) -> str:
+    eighths = round(8 * width * value / most) if most > 0 else 0
+    whole, rest = divmod(eighths, 8)
+    return _EIGHTHS[8] * whole + (_EIGHTHS[rest] if rest else "")
