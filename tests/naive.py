@@ -4,6 +4,9 @@ import itertools
 import math
 from fractions import Fraction
 
+import numpy as np
+from scipy.special import gammaln
+
 # --- criteria -------------------------------------------------------------------------------------
 
 
@@ -153,3 +156,44 @@ def semi_supervised_cost(labeled, totals):
             if all(a >= k for a, k in zip(all_, known, strict=True))
         )
     return cost
+
+
+# --- search, one ordered axis ---------------------------------------------------------------------
+
+
+def ordered_part_costs(counts):
+    """Cost of each part: log [(n + J - 1)! / ((J - 1)! n_1! ... n_J!)], a part a row."""
+    n_classes = counts.shape[1]
+    return gammaln(counts.sum(1) + n_classes) - gammaln(n_classes) - gammaln(counts + 1).sum(1)
+
+
+def ordered_interval_penalty(n, most):
+    """log N + log C(N + I - 1, I - 1) for I = 1 .. most."""
+    parts = np.arange(1, most + 1)
+    return np.log(n) + gammaln(n + parts) - gammaln(parts) - gammaln(n + 1)
+
+
+def ordered_optimum(counts, penalty):
+    """Least cost over all partitions of elements in order, number of parts by number of parts."""
+    n_elements, n_classes = counts.shape
+    prefix = np.vstack([np.zeros((1, n_classes), int), np.cumsum(counts, axis=0)])
+    cost = np.full((n_elements + 1, n_elements + 1), np.inf)
+    for start in range(n_elements):
+        cost[start, start + 1 :] = ordered_part_costs(prefix[start + 1 :] - prefix[start])
+    reach = np.full(n_elements + 1, np.inf)
+    reach[0] = 0.0
+    best = np.inf
+    for parts in range(1, min(n_elements, len(penalty)) + 1):
+        reach = np.min(reach[:, None] + cost, axis=0)
+        best = min(best, reach[n_elements] + penalty[parts - 1])
+    return best
+
+
+def ordered_counts(values, codes, n_classes, weights=None):
+    """Class counts of each distinct value in order, missing first."""
+    missing = np.isnan(values)
+    distinct = np.unique(values[~missing])
+    table = np.zeros((len(distinct) + 1, n_classes), int)
+    where = np.where(missing, 0, np.searchsorted(distinct, values) + 1)
+    np.add.at(table, (where, codes), 1 if weights is None else weights)
+    return table[table.sum(axis=1) > 0]
