@@ -1,6 +1,6 @@
 """Whatever the user has, turned into columns, codes and counts."""
 
-from damier.intake.frames import as_categorical, read_column, read_table
+from damier.intake.frames import as_categorical, as_numeric, read_column, read_table
 from damier.intake.table import CategoricalColumn, Column, NumericColumn, Table, Target
 from damier.intake.target import read_target, read_weights
 
@@ -11,6 +11,7 @@ __all__ = [
     "Table",
     "Target",
     "as_categorical",
+    "as_numeric",
     "read_column",
     "read_table",
     "read_target",

@@ -58,6 +58,8 @@ def read_table(X: Any) -> Table:
     """
     if isinstance(X, Table):
         return X
+    if hasattr(X, "toarray"):  # before Mapping: a sparse dictionary of keys is one
+        raise TypeError("Sparse data was passed for X, but dense data is required: use X.toarray()")
     if isinstance(X, Mapping):
         return _read_columns(dict(X))
     try:
@@ -94,11 +96,33 @@ def as_series(values: Any) -> nw.Series[Any] | None:
 
 
 def as_categorical(column: Column) -> CategoricalColumn:
-    """Take the distinct numbers of a column as categories; a categorical column is returned as it is."""
+    """Take the distinct numbers of a column as categories, dates and times as their text.
+
+    A categorical column is returned as it is.
+    """
     if isinstance(column, CategoricalColumn):
         return column
     codes, categories = factorize.factorize_numbers(column.values)
+    if column.kind != "number":
+        texts = tuple(None if c is None else dates.number_text(c, column.kind) for c in categories)
+        codes, categories = factorize.recode(codes, texts)
     return CategoricalColumn(column.name, codes, categories)
+
+
+def as_numeric(column: Column) -> NumericColumn:
+    """Take booleans as 0 and 1; a numeric column is returned as it is.
+
+    Raises
+    ------
+    ValueError
+        If the column holds anything else.
+    """
+    if isinstance(column, NumericColumn):
+        return column
+    if not set(map(type, column.categories)) <= {bool, type(None)}:
+        raise ValueError(f"column {column.name!r} is categorical: it holds {column.categories[-1]!r}")
+    worth = [np.nan if c is None else float(c) for c in column.categories]
+    return NumericColumn(column.name, np.array(worth, dtype=np.float64)[column.codes])
 
 
 def _read_columns(columns: dict[Any, Any]) -> Table:
@@ -118,8 +142,6 @@ def _read_frame(frame: nw.DataFrame[Any]) -> Table:
 
 
 def _read_matrix(X: Any) -> Table:
-    if hasattr(X, "toarray"):
-        raise TypeError("Sparse data was passed for X, but dense data is required: use X.toarray()")
     array = _as_array(X, None)
     if array.dtype.kind == "c":
         raise ValueError("Complex data not supported: split it into real and imaginary columns")

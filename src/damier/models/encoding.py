@@ -1,0 +1,164 @@
+"""A table written in terms of its partitions: what the transformers apply, and what is saved of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from damier.intake import Table, read_table
+from damier.intake.table import FloatArray, IntArray
+from damier.models.partition import GroupPartition, IntervalPartition, Partition
+from damier.models.plain import wanted
+
+Encode = Literal["ordinal", "onehot", "evidence"]
+ENCODINGS: tuple[Encode, ...] = ("ordinal", "onehot", "evidence")
+
+_PARTITIONS: dict[str, Callable[[dict[str, Any]], Partition]] = {
+    IntervalPartition.model: IntervalPartition.from_dict,
+    GroupPartition.model: GroupPartition.from_dict,
+}
+
+
+def partition_from_dict(plain: dict[str, Any]) -> Partition:
+    """Read back a partition of either kind."""
+    kind = wanted(plain, "model")
+    if kind not in _PARTITIONS:
+        raise ValueError(f"not a saved partition: unknown kind {kind!r}")
+    return _PARTITIONS[kind](plain)
+
+
+@dataclass(frozen=True)
+class Encoding:
+    """Partitions of the columns of a table, in column order, and how parts are written.
+
+    Parameters
+    ----------
+    partitions : tuple of Partition
+    encode : {"ordinal", "onehot", "evidence"}
+        The index of the part (int64, -1 when unseen); one 0/1 column a part (int8, all zero when unseen); or
+        one column a class with the evidence the part brings to it (float64, zero when unseen).
+    """
+
+    partitions: tuple[Partition, ...]
+    encode: Encode = "ordinal"
+
+    model: ClassVar[str] = "encoding"
+
+    def __post_init__(self) -> None:
+        if self.encode not in ENCODINGS:
+            raise ValueError(f"unknown encoding {self.encode!r}: choose one of {', '.join(ENCODINGS)}")
+
+    @cached_property
+    def widths(self) -> tuple[int, ...]:
+        """Number of columns written for each variable."""
+        if self.encode == "ordinal":
+            return (1,) * len(self.partitions)
+        if self.encode == "onehot":
+            return tuple(partition.n_parts for partition in self.partitions)
+        return tuple(len(partition.classes) for partition in self.partitions)
+
+    def parts(self, X: Any) -> IntArray:
+        """Index of the part of every value, rows by variables."""
+        table = self._read(X)
+        parts = np.empty((table.n_rows, len(self.partitions)), dtype=np.int64, order="F")
+        for j, (partition, column) in enumerate(zip(self.partitions, table, strict=True)):
+            parts[:, j] = partition.apply(column)
+        return parts
+
+    def transform(self, X: Any) -> npt.NDArray[Any]:
+        """Write a table in terms of the partitions.
+
+        Parameters
+        ----------
+        X : whatever :func:`damier.intake.read_table` reads
+            Columns are matched by position when either side has no names, else they must be the same, in
+            order.
+        """
+        if self.encode == "ordinal":
+            return self.parts(X)
+        table = self._read(X)
+        kind = np.int8 if self.encode == "onehot" else np.float64
+        written = np.zeros((table.n_rows, sum(self.widths)), dtype=kind)
+        start = 0
+        for partition, column, width in zip(self.partitions, table, self.widths, strict=True):
+            codes = partition.apply(column)
+            block = written[:, start : start + width]
+            if self.encode == "onehot":
+                seen = np.flatnonzero(codes >= 0)
+                block[seen, codes[seen]] = 1
+            else:
+                block[:] = self._evidence_of(partition)[codes]
+            start += width
+        return written
+
+    @staticmethod
+    def _evidence_of(partition: Partition) -> FloatArray:
+        """Evidence of each part, and a last row of zeros that -1 (unseen) points to."""
+        return np.vstack([partition.evidence(), np.zeros((1, len(partition.classes)))])
+
+    def _read(self, X: Any) -> Table:
+        table = read_table(X)
+        if table.n_columns != len(self.partitions):
+            raise ValueError(f"X has {table.n_columns} columns, but {len(self.partitions)} were fitted")
+        fitted = tuple(partition.name for partition in self.partitions)
+        if table.named and fitted != tuple(f"x{j}" for j in range(len(fitted))) and table.names != fitted:
+            told = next((f, n) for f, n in zip(fitted, table.names, strict=True) if f != n)
+            raise ValueError(
+                f"column {told[1]!r} stands where {told[0]!r} was fitted: select X's columns in order"
+            )
+        return table
+
+    def feature_names_out(self, names: tuple[str, ...] | None = None) -> list[str]:
+        """Names of the columns written: the variable's, followed by the part's label or by the class.
+
+        >>> partition = IntervalPartition(
+        ...     name="age", classes=("no", "yes"), counts=[[9, 1], [2, 8]], cost=10.0, null_cost=15.0,
+        ...     optimal=True, bounds=(30.5,))
+        >>> Encoding((partition,), "onehot").feature_names_out()
+        ['age=]-inf, 30.5]', 'age=]30.5, +inf[']
+        >>> Encoding((partition,), "evidence").feature_names_out()
+        ['age:no', 'age:yes']
+        """
+        names = names or tuple(partition.name for partition in self.partitions)
+        if self.encode == "ordinal":
+            return list(names)
+        written: list[str] = []
+        for name, partition in zip(names, self.partitions, strict=True):
+            if self.encode == "onehot":
+                written += [f"{name}={label}" for label in partition.labels]
+            else:
+                written += [f"{name}:{c}" for c in partition.classes]
+        return _distinct(written)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything, in JSON types."""
+        return {
+            "model": self.model,
+            "encode": self.encode,
+            "partitions": [partition.to_dict() for partition in self.partitions],
+        }
+
+    @classmethod
+    def from_dict(cls, plain: dict[str, Any]) -> Self:
+        """Read back what ``to_dict`` gave."""
+        held = wanted(plain, "partitions")
+        return cls(tuple(partition_from_dict(p) for p in held), wanted(plain, "encode"))
+
+
+def _distinct(names: list[str]) -> list[str]:
+    """Add a number to names met before, for frames do not take a name twice."""
+    met: set[str] = set()
+    result = []
+    for name in names:
+        tried, again = name, 1
+        while tried in met:
+            again += 1
+            tried = f"{name} ({again})"
+        met.add(tried)
+        result.append(tried)
+    return result

@@ -1,0 +1,433 @@
+"""Partitions of one variable: intervals of numbers, groups of values.
+
+The interval, missing and unseen rules are those of the architecture page. A partition is applied with NumPy
+alone, and turns into a plain dict of JSON types and back without losing a digit.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from damier.intake import CategoricalColumn, Column, NumericColumn, as_categorical, as_numeric, read_column
+from damier.intake.dates import number_text
+from damier.intake.output import make_frame
+from damier.intake.table import FloatArray, IntArray, NumericKind
+from damier.models.bounds import midpoint, shortest
+from damier.models.plain import decode, encode, wanted
+
+_LISTED_VALUES = 6
+_LISTED_CHARACTERS = 60
+
+# Numbers that measure the same thing in the same unit: a date column may be scored with datetimes.
+_COMPARABLE = {"number": "number", "date": "moment", "datetime": "moment", "duration": "span", "time": "span"}
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Partition:
+    """What both kinds of partition share.
+
+    Parameters
+    ----------
+    name : str
+        Name of the variable.
+    classes : tuple
+        Classes of the target, as Python scalars.
+    counts : array of shape (n_parts, n_classes)
+        Training rows (frequencies) of each part and class.
+    cost, null_cost : float
+        Criterion of the partition and of the partition into one part, in nats.
+    optimal : bool
+        True when no cheaper partition is proven to exist, False when that is not known.
+    class_groups : tuple of tuples, optional
+        Classes grouped together with the input, when they were.
+    """
+
+    name: str
+    classes: tuple[Any, ...]
+    counts: IntArray
+    cost: float
+    null_cost: float
+    optimal: bool
+    class_groups: tuple[tuple[Any, ...], ...] | None = None
+
+    model: ClassVar[str]
+
+    def __post_init__(self) -> None:
+        counts = np.array(self.counts, dtype=np.int64)
+        if counts.shape != (self.n_parts, len(self.classes)):
+            raise ValueError(
+                f"partition of {self.name!r}: counts of shape {counts.shape} for {self.n_parts} parts and "
+                f"{len(self.classes)} classes"
+            )
+        counts.flags.writeable = False
+        object.__setattr__(self, "counts", counts)
+        grouped = [c for group in self.class_groups or () for c in group]
+        if self.class_groups is not None and sorted(map(repr, grouped)) != sorted(map(repr, self.classes)):
+            raise ValueError(f"partition of {self.name!r}: class_groups is not a partition of the classes")
+
+    @property
+    def n_parts(self) -> int:
+        """Number of intervals or groups."""
+        raise NotImplementedError
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """Parts written for people."""
+        raise NotImplementedError
+
+    @property
+    def level(self) -> float:
+        """Share of the null cost that the partition saves: 0 tells nothing of the target, 1 everything."""
+        if self.null_cost <= 0.0:
+            return 0.0
+        return max(0.0, 1.0 - self.cost / self.null_cost)
+
+    def apply(self, values: Any) -> IntArray:
+        """Index of the part of each value, -1 for a category never seen."""
+        raise NotImplementedError
+
+    def evidence(self) -> FloatArray:
+        """Weight of evidence of each part for each class: log P(part | class) - log P(part).
+
+        P(part | class) is the m-estimate ``(support + m p) / (coverage + m)`` with m = W/N and p = 1/W (N
+        rows, W classes), support the rows of the class in the part, coverage the rows of the class, both
+        taken over the class's group where classes are grouped. P(part) is the part's share of the rows. A
+        single part brings exactly zero.
+
+        Returns
+        -------
+        array of shape (n_parts, n_classes)
+        """
+        support = self.counts.astype(np.float64)
+        if self.class_groups is not None:
+            position = {c: j for j, c in enumerate(self.classes)}
+            for group in self.class_groups:
+                members = [position[c] for c in group]
+                support[:, members] = support[:, members].sum(axis=1, keepdims=True)
+        rows, parts = self.counts.sum(), self.counts.sum(axis=1, keepdims=True)
+        if self.n_parts == 1 or rows == 0:
+            return np.zeros(self.counts.shape)
+        n_classes = len(self.classes)
+        smoothed = (support + 1.0 / rows) / (support.sum(axis=0) + n_classes / rows)
+        # A part without a labeled row (semi-supervision) tells nothing.
+        return np.where(parts > 0, np.log(smoothed) - np.log(np.maximum(parts, 1) / rows), 0.0)
+
+    def to_frame(self, backend: str | None = None) -> Any:
+        """Parts as a table: label, rows, then rows and share of each class.
+
+        Parameters
+        ----------
+        backend : {"pandas", "polars", "pyarrow", "dict"}, optional
+            By default the first of pandas, polars and pyarrow that is installed, else a dict of lists.
+        """
+        totals = self.counts.sum(axis=1)
+        columns: dict[str, Sequence[Any]] = {"part": self.labels, "count": totals.tolist()}
+        for j, c in enumerate(self.classes):
+            columns[f"count {c}"] = self.counts[:, j].tolist()
+        for j, c in enumerate(self.classes):
+            columns[f"share {c}"] = (self.counts[:, j] / np.maximum(totals, 1)).tolist()
+        return make_frame(columns, backend)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything, in JSON types."""
+        grouped = self.class_groups
+        return {
+            "model": self.model,
+            "name": self.name,
+            "classes": encode(self.classes),
+            "counts": self.counts.tolist(),
+            "cost": self.cost,
+            "null_cost": self.null_cost,
+            "optimal": self.optimal,
+            "class_groups": None if grouped is None else [encode(group) for group in grouped],
+        }
+
+    @staticmethod
+    def _shared(plain: dict[str, Any]) -> dict[str, Any]:
+        """Fields of every partition, read back."""
+        grouped = wanted(plain, "class_groups")
+        return {
+            "name": str(wanted(plain, "name")),
+            "classes": decode(wanted(plain, "classes")),
+            "counts": np.asarray(wanted(plain, "counts"), dtype=np.int64).reshape(
+                -1, len(wanted(plain, "classes"))
+            ),
+            "cost": float(wanted(plain, "cost")),
+            "null_cost": float(wanted(plain, "null_cost")),
+            "optimal": bool(wanted(plain, "optimal")),
+            "class_groups": None if grouped is None else tuple(decode(group) for group in grouped),
+        }
+
+    def __eq__(self, other: object) -> bool:
+        if type(self) is not type(other) or not isinstance(other, Partition):
+            return NotImplemented
+        return self.to_dict() == other.to_dict()
+
+    def __hash__(self) -> int:
+        return hash((self.model, self.name, self.cost, self.n_parts))
+
+    def __str__(self) -> str:
+        known = "optimal" if self.optimal else "not proven optimal"
+        return f"{self.name}: {self.n_parts} parts, level {self.level:.4f}, {known}: " + "; ".join(
+            self.labels
+        )
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class IntervalPartition(Partition):
+    """Intervals of a numeric variable.
+
+    Parameters
+    ----------
+    bounds : tuple of float
+        Inner bounds, ascending; a value goes left of a bound it equals.
+    missing_alone : bool
+        Missing values are part 0 on their own; otherwise they belong to the lowest interval.
+    has_missing : bool
+        Some training value was missing.
+    kind : {"number", "date", "datetime", "duration", "time"}
+        What the numbers stand for.
+
+    Examples
+    --------
+    >>> partition = IntervalPartition(
+    ...     name="age", classes=("no", "yes"), counts=[[9, 1], [2, 8]], cost=10.0, null_cost=15.0,
+    ...     optimal=True, bounds=(30.5,))
+    >>> partition.labels
+    (']-inf, 30.5]', ']30.5, +inf[')
+    >>> partition.apply([30.5, 31, None])
+    array([0, 1, 0])
+    """
+
+    bounds: tuple[float, ...]
+    missing_alone: bool = False
+    has_missing: bool = False
+    kind: NumericKind = "number"
+
+    model: ClassVar[str] = "intervals"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "bounds", tuple(float(b) for b in self.bounds))
+        if any(not left < right for left, right in zip(self.bounds, self.bounds[1:], strict=False)):
+            raise ValueError(f"partition of {self.name!r}: bounds must be ascending, got {self.bounds}")
+        if any(math.isnan(bound) for bound in self.bounds):
+            raise ValueError(f"partition of {self.name!r}: a bound is not a number")
+        if self.kind not in _COMPARABLE:
+            raise ValueError(f"partition of {self.name!r}: unknown kind {self.kind!r}")
+        super().__post_init__()
+
+    @classmethod
+    def from_cuts(
+        cls,
+        below: npt.NDArray[np.float64],
+        above: npt.NDArray[np.float64],
+        *,
+        short_bounds: bool = False,
+        kind: NumericKind = "number",
+        **fields: Any,
+    ) -> Self:
+        """Place the bounds between the training values on both sides of each cut.
+
+        A ``below`` of NaN is the cut that sets missing values apart.
+        """
+        alone = len(below) > 0 and bool(np.isnan(below[0]))
+        pairs = zip(below[alone:].tolist(), above[alone:].tolist(), strict=True)
+        bounds = tuple(shortest(b, a, kind) if short_bounds else midpoint(b, a) for b, a in pairs)
+        return cls(bounds=bounds, missing_alone=alone, kind=kind, **fields)
+
+    @property
+    def n_parts(self) -> int:
+        """Number of intervals, the part of the missing values included."""
+        return len(self.bounds) + 1 + int(self.missing_alone)
+
+    @cached_property
+    def labels(self) -> tuple[str, ...]:
+        """Intervals written for people, ``missing`` for the part of missing values alone."""
+        texts = [number_text(bound, self.kind) for bound in self.bounds]
+        if len(set(texts)) < len(texts):
+            texts = [repr(bound) for bound in self.bounds]  # ten digits do not tell these bounds apart
+        left = ["-inf", *texts]
+        written = [f"]{low}, {high}]" for low, high in zip(left, texts, strict=False)]
+        written.append(f"]{left[-1]}, +inf[")
+        if self.missing_alone:
+            written.insert(0, "missing")
+        elif self.has_missing:
+            written[0] = f"missing or {written[0]}"
+        return tuple(written)
+
+    @cached_property
+    def _edges(self) -> FloatArray:
+        return np.array(self.bounds, dtype=np.float64)
+
+    def apply(self, values: Column | Any) -> IntArray:
+        """Index of the interval of each value; missing values belong to part 0.
+
+        Parameters
+        ----------
+        values : column of a table, array, sequence or series
+        """
+        column = values if isinstance(values, (NumericColumn, CategoricalColumn)) else self._read(values)
+        if isinstance(column, CategoricalColumn):
+            column = _numbers(column)
+        numbers = column.values
+        missing = np.isnan(numbers)
+        any_missing = bool(missing.any())
+        if _COMPARABLE[column.kind] != _COMPARABLE[self.kind] and not missing.all():
+            raise ValueError(
+                f"column {column.name!r} was a {self.kind} when fitted and is a {column.kind} now"
+            )
+        codes = np.searchsorted(self._edges, numbers, side="left").astype(np.int64, copy=False)
+        if self.missing_alone:
+            codes += 1
+        if any_missing:
+            codes[missing] = 0
+        return codes
+
+    def _read(self, values: Any) -> Column:
+        if isinstance(values, np.ndarray) and values.dtype == np.float64 and self.kind != "number":
+            return NumericColumn(self.name, values, self.kind)
+        return read_column(values, self.name)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything, in JSON types."""
+        return {
+            **super().to_dict(),
+            "bounds": encode(self.bounds),
+            "missing_alone": self.missing_alone,
+            "has_missing": self.has_missing,
+            "kind": self.kind,
+        }
+
+    @classmethod
+    def from_dict(cls, plain: dict[str, Any]) -> Self:
+        """Read back what ``to_dict`` gave."""
+        return cls(
+            **cls._shared(plain),
+            bounds=decode(wanted(plain, "bounds")),
+            missing_alone=bool(wanted(plain, "missing_alone")),
+            has_missing=bool(wanted(plain, "has_missing")),
+            kind=wanted(plain, "kind"),
+        )
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class GroupPartition(Partition):
+    """Groups of the values of a categorical variable.
+
+    Parameters
+    ----------
+    groups : tuple of tuples
+        Values of each group; ``None`` is the missing value.
+
+    Examples
+    --------
+    >>> partition = GroupPartition(
+    ...     name="colour", classes=(0, 1), counts=[[9, 1], [2, 8]], cost=10.0, null_cost=15.0,
+    ...     optimal=False, groups=(("red", None), ("blue",)))
+    >>> partition.labels
+    ('{red, missing}', '{blue}')
+    >>> partition.apply(["blue", None, "green"])
+    array([ 1,  0, -1])
+    """
+
+    groups: tuple[tuple[Any, ...], ...]
+
+    model: ClassVar[str] = "groups"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "groups", tuple(tuple(group) for group in self.groups))
+        super().__post_init__()
+
+    @classmethod
+    def from_codes(
+        cls, group_of: npt.NDArray[Any], n_groups: int, categories: tuple[Any, ...], **fields: Any
+    ) -> Self:
+        """Build the groups from the group of each category."""
+        order = np.argsort(group_of, kind="stable")
+        ends = np.cumsum(np.bincount(group_of, minlength=n_groups))
+        members = [categories[i] for i in order.tolist()]
+        starts = [0, *ends[:-1].tolist()]
+        groups = tuple(tuple(members[a:b]) for a, b in zip(starts, ends.tolist(), strict=True))
+        return cls(groups=groups, **fields)
+
+    @property
+    def n_parts(self) -> int:
+        """Number of groups."""
+        return len(self.groups)
+
+    @cached_property
+    def labels(self) -> tuple[str, ...]:
+        """Groups written for people, the first values of the long ones."""
+        types = {type(v) for group in self.groups for v in group} - {type(None)}
+        quoted = str in types and len(types) > 1  # 1 and "1" must not read the same
+        return tuple(_listed(group, quoted) for group in self.groups)
+
+    @cached_property
+    def _group_of(self) -> dict[Any, int]:
+        return {value: i for i, group in enumerate(self.groups) for value in group}
+
+    @cached_property
+    def _text_only(self) -> bool:
+        return set(map(type, self._group_of)) <= {str, type(None)}
+
+    def apply(self, values: Column | Any) -> IntArray:
+        """Index of the group of each value, -1 for a value never seen.
+
+        Parameters
+        ----------
+        values : column of a table, array, sequence or series
+        """
+        column = values if isinstance(values, (NumericColumn, CategoricalColumn)) else None
+        read = as_categorical(read_column(values, self.name) if column is None else column)
+        if not isinstance(column, CategoricalColumn) and self._text_only and len(self._group_of) > 1:
+            met = next((v for v in read.categories if not isinstance(v, (str, type(None)))), None)
+            if met is not None:
+                raise ValueError(
+                    f"column {read.name!r} held text when fitted and holds the number {met!r} now: convert "
+                    "it to text"
+                )
+        group_of = self._group_of
+        known = (group_of.get(value, -1) for value in read.categories)
+        return np.fromiter(known, np.int64, len(read.categories))[read.codes]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything, in JSON types."""
+        return {**super().to_dict(), "groups": [encode(group) for group in self.groups]}
+
+    @classmethod
+    def from_dict(cls, plain: dict[str, Any]) -> Self:
+        """Read back what ``to_dict`` gave."""
+        return cls(**cls._shared(plain), groups=tuple(decode(group) for group in wanted(plain, "groups")))
+
+
+def _numbers(column: CategoricalColumn) -> NumericColumn:
+    """Booleans as 0 and 1, for a partition that was fitted on numbers."""
+    try:
+        return as_numeric(column)
+    except ValueError:
+        raise ValueError(
+            f"column {column.name!r} held numbers when fitted and holds {column.categories[-1]!r} now: "
+            "convert it to numbers"
+        ) from None
+
+
+def _listed(group: Iterable[Any], quoted: bool) -> str:
+    """Write ``{a, b, ...}``, cut where it gets long."""
+    texts: list[str] = []
+    length = 0
+    values = tuple(group)
+    for value in values[:_LISTED_VALUES]:
+        text = "missing" if value is None else repr(value) if quoted else str(value)
+        if texts and length + len(text) > _LISTED_CHARACTERS:
+            break
+        texts.append(text)
+        length += len(text)
+    more = len(values) - len(texts)
+    return "{" + ", ".join(texts) + (f", ... {more} more" if more else "") + "}"
