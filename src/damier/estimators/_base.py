@@ -1,0 +1,127 @@
+"""What every estimator does first: read X, y and the weights, and keep scikit-learn's book of names."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import DataConversionWarning
+from sklearn.utils.validation import check_consistent_length, validate_data
+
+from damier.intake import Table, Target, read_table, read_target, read_weights
+from damier.intake.table import IntArray
+
+
+@dataclass(frozen=True, slots=True)
+class Training:
+    """Rows that count, as read by an estimator's ``fit``; ``weights`` is None when every row counts once."""
+
+    table: Table
+    target: Target
+    weights: IntArray | None
+
+
+class TableEstimator(BaseEstimator):
+    """Estimator that reads tables of numbers and categories, missing values included."""
+
+    def _read_training(
+        self, X: Any, y: Any, sample_weight: Any = None, *, allow_unlabeled: bool = False
+    ) -> Training:
+        """Read what ``fit`` was given; rows of weight zero are left out as if never there."""
+        table = self._read_table(X, reset=True)
+        _warn_of_column_vector(y)
+        target = read_target(y, allow_unlabeled=allow_unlabeled)
+        check_consistent_length(range(table.n_rows), target.codes)
+        weights = read_weights(sample_weight, table.n_rows)
+        if weights is not None and not weights.all():
+            kept = np.flatnonzero(weights)
+            table, weights = table.take(kept), weights[kept]
+            # Reading the kept labels again drops the classes no row is left of.
+            target = _only(target, kept)
+        return Training(table, target, weights)
+
+    def _read_table(self, X: Any, *, reset: bool) -> Table:
+        """Read X, and set (in ``fit``) or check (after) the names and number of its columns."""
+        if isinstance(nw.from_native(X, pass_through=True), nw.LazyFrame):
+            X = nw.from_native(X).collect().to_native()
+        table = read_table(X)
+        if isinstance(X, (Mapping, Table)):
+            _check_names(self, table, reset)
+        else:
+            validate_data(self, X, skip_check_array=True, reset=reset)
+        if table.n_columns == 0:
+            raise ValueError(f"0 feature(s) (shape=({table.n_rows}, 0)) while a minimum of 1 is required.")
+        if table.n_rows == 0:
+            raise ValueError(
+                f"Found array with 0 sample(s) (shape=(0, {table.n_columns})) while a minimum of 1 is "
+                "required: X has no rows."
+            )
+        return table
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.target_tags.required = True
+        return tags
+
+
+def require_two_classes(target: Target, name: str = "y") -> None:
+    """Refuse a target that says nothing.
+
+    Raises
+    ------
+    ValueError
+        If there are fewer than two classes.
+    """
+    if target.n_classes == 0:
+        raise ValueError(f"the target {name} has no labeled row")
+    if target.n_classes == 1:
+        raise ValueError(
+            f"the target {name} is constant, it holds one class only ({target.classes[0]!r}): at least two "
+            "are needed"
+        )
+
+
+def _only(target: Target, kept: IntArray) -> Target:
+    """Keep rows of a target, and the classes they hold."""
+    codes = target.codes[kept]
+    labeled = codes >= 0
+    seen = np.zeros(target.n_classes + 1, dtype=bool)
+    seen[codes] = True
+    seen = seen[:-1]
+    position = (np.cumsum(seen) - 1).astype(np.int32)
+    return Target(np.where(labeled, position[codes], np.int32(-1)), target.classes[seen])
+
+
+def _warn_of_column_vector(y: Any) -> None:
+    if isinstance(y, np.ndarray) and y.ndim == 2 and y.shape[1] == 1:
+        warnings.warn(
+            "A column-vector y was passed when a 1d array was expected. Please change the shape of y to "
+            "(n_samples,), for example using ravel().",
+            DataConversionWarning,
+            stacklevel=4,
+        )
+
+
+def _check_names(estimator: Any, table: Table, reset: bool) -> None:
+    """Keep the book of names for dicts of columns, which scikit-learn does not know."""
+    if reset:
+        estimator.feature_names_in_ = np.array(table.names, dtype=object)
+        estimator.n_features_in_ = table.n_columns
+        return
+    fitted = tuple(getattr(estimator, "feature_names_in_", table.names))
+    if fitted != table.names:
+        raise ValueError(
+            "The feature names should match those that were passed during fit.\n"
+            f"fitted: {list(fitted)}\npassed: {list(table.names)}"
+        )
+    if table.n_columns != estimator.n_features_in_:
+        raise ValueError(
+            f"X has {table.n_columns} features, but {type(estimator).__name__} is expecting "
+            f"{estimator.n_features_in_} features as input."
+        )
