@@ -1,0 +1,203 @@
+"""The coclustering search: grow from a coarse start, move values, split clusters, merge past local minima.
+
+Paper 000, sections 4 and 5; formula 5 is the cost. A round splits every cluster of an axis in two where that
+costs little, lets values move, does the same on the other axis, then merges the cheapest pairs of clusters
+well past the first minimum and keeps the best. The numbers of clusters find themselves.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from damier.search.coclustering_state import Array, CoclusteringSearch, MergeTree, SparseCounts, TimeUp
+
+Progress = Callable[[str, float, int, int], None]
+
+# share of the cost that a round must gain for the search to go on, at effort 1
+_SMALL_GAIN = 2e-5
+# clusters of the coarse start: few enough for the first moves to find their feet
+_START_ROWS, _START_COLUMNS = 10, 20
+# tables with no more values than this on either side are also searched from single values
+_FEW_VALUES = 128
+
+
+@dataclass(frozen=True, slots=True)
+class FoundCoclustering:
+    """What the search found; ``ended`` is ``"converged"``, ``"time limit"`` or ``"interrupted"``."""
+
+    row_labels: Array
+    column_labels: Array
+    tree: MergeTree
+    n_rounds: int
+    ended: str
+
+
+class _Run:
+    """The schedule of one search, with the best state met so far."""
+
+    def __init__(self, search: CoclusteringSearch, effort: float, progress: Progress | None) -> None:
+        self.search = search
+        self.effort = effort
+        self.progress = progress
+        self.n_rounds = 0
+        self.best_cost = search.cost()
+        self.best_labels = self._labels()
+
+    def _labels(self) -> tuple[Array, Array]:
+        return self.search.rows.labels.copy(), self.search.columns.labels.copy()
+
+    def note(self, what: str) -> float:
+        """Keep the state if it is the best so far; return its cost."""
+        search = self.search
+        for axis in search.axes:
+            axis.close_gaps()
+        cost = search.cost()
+        if cost < self.best_cost - 1e-9 * abs(self.best_cost):
+            self.best_cost, self.best_labels = cost, self._labels()
+        if self.progress is not None:
+            self.progress(what, cost, search.rows.n_clusters, search.columns.n_clusters)
+        return cost
+
+    def restore(self) -> None:
+        """Go back to the best state."""
+        self.search.rows.labels, self.search.columns.labels = (labels.copy() for labels in self.best_labels)
+
+    def _move_both(self, passes: int) -> float:
+        return self.search.move(0, passes) + self.search.move(1, passes)
+
+    def _polish(self) -> None:
+        """Move and merge in turn: each gives the other new chances."""
+        for _ in range(2):
+            self._move_both(2)
+            # far enough past the first minimum to leave it, and not down to one block every time
+            self.search.merge(max(20, sum(axis.n_clusters for axis in self.search.axes) // 6))
+        self._move_both(2)
+
+    def from_single_values(self) -> None:
+        """Start with every value alone and merge."""
+        for axis in self.search.axes:
+            axis.labels = np.arange(axis.n_values, dtype=np.int32)
+        self.search.merge()
+        self._polish()
+        self.note("merged from single values")
+
+    def grow(self) -> None:
+        """Start coarse and at random, then rounds of splits, moves and merges."""
+        search = self.search
+        for axis, n_start in zip(search.axes, (_START_ROWS, _START_COLUMNS), strict=True):
+            n_start = min(n_start, max(1, axis.n_values // 2))
+            axis.labels = search.rng.integers(0, n_start, axis.n_values, np.int32)
+            axis.close_gaps()
+        for _ in range(4):
+            if self._move_both(2) > -1e-9:
+                break
+        self._polish()
+        cost = self.note("coarse start")
+        own_labels, fruitless = self._labels(), 0
+        allowed = 1 if len(search.rows.entries) > 200_000 else 2
+        for number in range(1000):
+            slack = 1.0 if number < 3 or fruitless else 0.3
+            for side in (0, 1):
+                search.split(side, slack)
+                search.move(side, 3)
+            self._polish()
+            self.n_rounds += 1
+            after = self.note(f"round {number + 1}")
+            if after < cost:
+                gain, cost, own_labels = cost - after, after, self._labels()
+            else:
+                gain = 0.0
+                search.rows.labels, search.columns.labels = (labels.copy() for labels in own_labels)
+            fruitless = 0 if gain > _SMALL_GAIN / self.effort * abs(cost) else fruitless + 1
+            if fruitless >= allowed:
+                break
+
+    def finish(self) -> MergeTree:
+        """From the best state: moves until nothing moves, merges down to one block."""
+        self.restore()
+        try:
+            while self._move_both(50) < -1e-6:
+                pass
+        except (TimeUp, KeyboardInterrupt):
+            for axis in self.search.axes:
+                axis.close_gaps()
+        n_kept, tree = self.search.merge()
+        while n_kept:
+            n_kept, tree = self.search.merge()
+        return tree
+
+
+def search_coclustering(
+    table: SparseCounts,
+    *,
+    seed: int = 0,
+    n_threads: int = 1,
+    time_limit: float | None = None,
+    effort: float = 1.0,
+    progress: Progress | None = None,
+) -> FoundCoclustering:
+    """Find a coclustering of low cost; the numbers of clusters are part of the answer.
+
+    Parameters
+    ----------
+    table : SparseCounts
+    seed : int
+    n_threads : int
+        Changes the time, not the result.
+    time_limit : float, optional
+        Seconds after which the best state so far is finished and returned.
+    effort : float
+        A round must gain less than 2e-5 / effort of the cost for the search to end; more restarts on small
+        tables.
+    progress : callable, optional
+        Called with what was done, its cost and both numbers of clusters.
+    """
+    deadline = None if time_limit is None else time.monotonic() + time_limit
+    search = CoclusteringSearch(table, np.random.default_rng(seed), n_threads, deadline)
+    run = _Run(search, effort, progress)
+    ended = "converged"
+    try:
+        try:
+            if max(axis.n_values for axis in search.axes) <= _FEW_VALUES:
+                run.from_single_values()
+            n_starts = int(np.clip(effort * 100_000 / len(search.rows.entries), 1, 10 * effort))
+            for _ in range(max(1, n_starts)):
+                run.grow()
+        except TimeUp:
+            ended = "time limit"
+            run.note("time limit")
+        except KeyboardInterrupt:
+            ended = "interrupted"
+            run.note("interrupted")
+        tree = run.finish()
+    finally:
+        search.close()
+    rows, columns = search.rows.n_clusters, search.columns.n_clusters
+    numbers = [_reading_order(tree, 0, rows), _reading_order(tree, 1, columns)]
+    kept, gone = tree.kept.copy(), tree.gone.copy()
+    for axis, number in enumerate(numbers):
+        of_axis = tree.axes == axis
+        kept[of_axis], gone[of_axis] = number[kept[of_axis]], number[gone[of_axis]]
+    return FoundCoclustering(
+        numbers[0][search.rows.labels],
+        numbers[1][search.columns.labels],
+        MergeTree(tree.axes, kept, gone, tree.costs),
+        run.n_rounds,
+        ended,
+    )
+
+
+def _reading_order(tree: MergeTree, axis: int, n_clusters: int) -> Array:
+    """Numbers that put clusters which merge early side by side: their places along the tree's leaves."""
+    leaves = [[j] for j in range(n_clusters)]
+    for s in range(len(tree.axes)):
+        if tree.axes[s] == axis:
+            leaves[tree.kept[s]] += leaves[tree.gone[s]]
+            leaves[tree.gone[s]] = []
+    number = np.empty(n_clusters, np.int64)
+    number[max(leaves, key=len)] = np.arange(n_clusters)
+    return number

@@ -1,0 +1,374 @@
+"""Kernels of the coclustering search: profiles, moves of values, splits of clusters.
+
+Paper 000, formula 5. Both axes are treated by the same kernels: *this* axis is the one whose values move, the
+*other* one is frozen. Symbols: ``T[k, j]`` instances of other cluster ``k`` and this cluster ``j``; ``N[j]``
+instances and ``m[j]`` values of cluster ``j``; ``lf[x]`` the logarithm of ``x!``. With ``log N_j!`` added to
+``log C(N_j + m_j - 1, m_j - 1)`` a cluster costs ``lf[N_j + m_j - 1] - lf[m_j - 1]``, a cell ``-lf[T]``; what
+depends on the numbers of clusters alone comes in as ``size[J]``.
+
+The *profile* of a value is its row of counts over the other axis' clusters; it does not change while values
+of this axis move, so it is counted once per phase (``count_profiles``).
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numba
+import numpy as np
+import numpy.typing as npt
+
+Array = npt.NDArray[Any]
+
+_HALF_LOG_2PI = 0.9189385332046727
+
+
+@numba.njit(cache=True, nogil=True, inline="always")
+def log_factorial(lf: Array, x: int) -> float:
+    """Log of x!, from the table where it reaches, else by Stirling's series (exact to 1e-12 there)."""
+    if x < lf.shape[0]:
+        return float(lf[x])
+    return x * math.log(x) - x + 0.5 * math.log(x) + _HALF_LOG_2PI + 1.0 / (12.0 * x)
+
+
+@numba.njit(cache=True, nogil=True, inline="always")
+def cluster_cost(lf: Array, instances: int, values: int) -> float:
+    """Price one cluster of ``values`` values and ``instances`` instances; an empty one costs nothing."""
+    if values == 0:
+        return 0.0
+    return float(log_factorial(lf, instances + values - 1) - log_factorial(lf, values - 1))
+
+
+@numba.njit(cache=True, nogil=True)
+def count_profiles(
+    first: int,
+    last: int,
+    indptr: Array,
+    indices: Array,
+    counts: Array,
+    other_labels: Array,
+    n_other: int,
+    lengths: Array,
+    profile_cluster: Array,
+    profile_count: Array,
+) -> None:
+    """Count the entries of values ``first`` to ``last`` over the other axis' clusters.
+
+    The profile of value ``v`` starts where its entries start, so that threads may share the output.
+    """
+    count = np.zeros(n_other, np.int32)
+    for v in range(first, last):
+        begin = indptr[v]
+        end = begin
+        for e in range(begin, indptr[v + 1]):
+            k = other_labels[indices[e]]
+            if count[k] == 0:
+                profile_cluster[end] = k
+                end += 1
+            count[k] += counts[e]
+        for e in range(begin, end):
+            k = profile_cluster[e]
+            profile_count[e] = count[k]
+            count[k] = 0
+        lengths[v] = end - begin
+
+
+@numba.njit(cache=True, nogil=True)
+def fill_cells(
+    indptr: Array, lengths: Array, profile_cluster: Array, profile_count: Array, labels: Array, T: Array
+) -> None:
+    """Sum the profiles of each cluster's values into ``T`` (other clusters x clusters)."""
+    T[:, :] = 0
+    for v in range(labels.shape[0]):
+        j = labels[v]
+        for e in range(indptr[v], indptr[v] + lengths[v]):
+            T[profile_cluster[e], j] += profile_count[e]
+
+
+@numba.njit(cache=True, nogil=True)
+def fill_steps(first: int, last: int, T: Array, lf: Array, steps: Array) -> None:
+    """Tabulate ``lf[T + c] - lf[T]`` in float32 for c = 1 .. C, lines ``first`` to ``last`` of ``T``.
+
+    Adding a value to every cluster at once is then a sum of contiguous vectors.
+    """
+    for c in range(steps.shape[0]):
+        for k in range(first, last):
+            for j in range(T.shape[1]):
+                t = T[k, j]
+                steps[c, k, j] = log_factorial(lf, t + c + 1) - log_factorial(lf, t)
+
+
+@numba.njit(cache=True, nogil=True)
+def _leaving_gain(
+    begin: int,
+    end: int,
+    profile_cluster: Array,
+    profile_count: Array,
+    n_v: int,
+    a: int,
+    T: Array,
+    N: Array,
+    m: Array,
+    n_live: int,
+    size: Array,
+    lf: Array,
+) -> float:
+    """Tell what the rest costs less when a value leaves cluster ``a``, apart from where it goes."""
+    gain = cluster_cost(lf, N[a], m[a]) - cluster_cost(lf, N[a] - n_v, m[a] - 1)
+    if m[a] == 1:
+        gain += size[n_live] - size[n_live - 1]
+    for e in range(begin, end):
+        t = T[profile_cluster[e], a]
+        gain -= log_factorial(lf, t) - log_factorial(lf, t - profile_count[e])
+    return float(gain)
+
+
+@numba.njit(cache=True, nogil=True)
+def propose_moves(
+    order: Array,
+    first: int,
+    last: int,
+    indptr: Array,
+    lengths: Array,
+    profile_cluster: Array,
+    profile_count: Array,
+    totals: Array,
+    labels: Array,
+    T: Array,
+    steps: Array,
+    N: Array,
+    m: Array,
+    open_slot: int,
+    n_live: int,
+    size: Array,
+    lf: Array,
+    proposals: Array,
+    margins: Array,
+) -> None:
+    """Find the cluster that would take each of the values ``order[first:last]`` at least cost, -1 to stay.
+
+    The state is only read: scores are summed in single precision and the choice is checked again in double
+    precision when it is applied. ``open_slot`` is an empty cluster that may be opened, or -1. ``margins[v]``
+    receives what the best move would gain: far below zero, the value is settled.
+    """
+    J = T.shape[1]
+    C = steps.shape[0]
+    score = np.empty(J, np.float32)
+    stay = np.empty(J, np.float64)
+    for j in range(J):
+        stay[j] = cluster_cost(lf, N[j], m[j])
+    for i in range(first, last):
+        v = order[i]
+        a = labels[v]
+        begin = indptr[v]
+        end = begin + lengths[v]
+        n_v = totals[v]
+        for j in range(J):
+            if m[j] > 0:
+                score[j] = stay[j] - cluster_cost(lf, N[j] + n_v, m[j] + 1)
+            else:
+                score[j] = -np.inf
+        if open_slot >= 0 and m[a] > 1:
+            score[open_slot] = size[n_live] - size[n_live + 1] - cluster_cost(lf, n_v, 1)
+        for e in range(begin, end):
+            k = profile_cluster[e]
+            c = profile_count[e]
+            if c <= C:
+                row = steps[c - 1, k]
+                for j in range(J):
+                    score[j] += row[j]
+            else:
+                for j in range(J):
+                    t = T[k, j]
+                    score[j] += np.float32(log_factorial(lf, t + c) - log_factorial(lf, t))
+        score[a] = -np.inf
+        best = 0
+        for j in range(1, J):
+            if score[j] > score[best]:
+                best = j
+        proposals[i] = -1
+        margins[v] = -np.inf
+        if score[best] == -np.inf:
+            continue
+        leaving = _leaving_gain(begin, end, profile_cluster, profile_count, n_v, a, T, N, m, n_live, size, lf)
+        margins[v] = leaving + score[best]
+        # the single-precision sum is good to about 1e-6 of its size
+        if margins[v] > -1e-3 - 2e-6 * abs(score[best]):
+            proposals[i] = best
+
+
+@numba.njit(cache=True, nogil=True)
+def apply_moves(
+    order: Array,
+    first: int,
+    last: int,
+    proposals: Array,
+    indptr: Array,
+    lengths: Array,
+    profile_cluster: Array,
+    profile_count: Array,
+    totals: Array,
+    labels: Array,
+    T: Array,
+    steps: Array,
+    N: Array,
+    m: Array,
+    n_live: int,
+    size: Array,
+    lf: Array,
+) -> tuple[float, int, int]:
+    """Carry out, in order, the proposals that lower the true cost; (cost change, moves, clusters left)."""
+    C = steps.shape[0]
+    change = 0.0
+    moved = 0
+    for i in range(first, last):
+        b = proposals[i]
+        if b < 0:
+            continue
+        v = order[i]
+        a = labels[v]
+        begin = indptr[v]
+        end = begin + lengths[v]
+        n_v = totals[v]
+        if m[b] == 0 and m[a] == 1:
+            continue
+        gain = _leaving_gain(begin, end, profile_cluster, profile_count, n_v, a, T, N, m, n_live, size, lf)
+        gain += cluster_cost(lf, N[b], m[b]) - cluster_cost(lf, N[b] + n_v, m[b] + 1)
+        if m[b] == 0:
+            gain -= size[n_live + 1] - size[n_live]
+        for e in range(begin, end):
+            t = T[profile_cluster[e], b]
+            gain += log_factorial(lf, t + profile_count[e]) - log_factorial(lf, t)
+        if gain <= 1e-6:
+            continue
+        if m[a] == 1:
+            n_live -= 1
+        if m[b] == 0:
+            n_live += 1
+        N[a] -= n_v
+        m[a] -= 1
+        N[b] += n_v
+        m[b] += 1
+        labels[v] = b
+        for e in range(begin, end):
+            k = profile_cluster[e]
+            T[k, a] -= profile_count[e]
+            T[k, b] += profile_count[e]
+            ta = T[k, a]
+            tb = T[k, b]
+            la = log_factorial(lf, ta)
+            lb = log_factorial(lf, tb)
+            for c in range(C):
+                steps[c, k, a] = log_factorial(lf, ta + c + 1) - la
+                steps[c, k, b] = log_factorial(lf, tb + c + 1) - lb
+        change -= gain
+        moved += 1
+    return change, moved, n_live
+
+
+@numba.njit(cache=True, nogil=True)
+def split_clusters(
+    first: int,
+    last: int,
+    member_start: Array,
+    orders: Array,
+    deals: Array,
+    indptr: Array,
+    lengths: Array,
+    profile_cluster: Array,
+    profile_count: Array,
+    totals: Array,
+    T: Array,
+    N: Array,
+    passes: int,
+    lf: Array,
+    sides: Array,
+    changes: Array,
+) -> None:
+    """Cut each of the clusters ``first`` to ``last`` in two, as well as a few local passes find.
+
+    Try ``t`` takes the values of cluster ``j`` in the order ``orders[t, member_start[j]:member_start[j +
+    1]]`` and deals them to two sides, on even tries as ``deals[t]`` says, on odd ones to the side where each
+    costs less; then values change sides while the cost falls. ``changes`` receives the best cost change
+    (cells and clusters; the term of the numbers of clusters left out), ``sides`` the side of each value, 0
+    or 1.
+    """
+    K = T.shape[0]
+    cells = np.zeros((2, K), np.int32)
+    instances = np.zeros(2, np.int64)
+    values = np.zeros(2, np.int64)
+    for j in range(first, last):
+        start, stop = member_start[j], member_start[j + 1]
+        n_members = stop - start
+        changes[j] = np.inf
+        if n_members < 2:
+            continue
+        before = cluster_cost(lf, N[j], n_members)
+        for k in range(K):
+            before -= log_factorial(lf, T[k, j])
+        side = np.zeros(n_members, np.int8)
+        for t in range(orders.shape[0]):
+            order = orders[t, start:stop]
+            cells[:, :] = 0
+            instances[:] = 0
+            values[:] = 0
+            for p in range(passes + 1):
+                changed = 0
+                for i in range(n_members):
+                    v = order[i]
+                    begin = indptr[v]
+                    end = begin + lengths[v]
+                    n_v = totals[v]
+                    s = np.int64(side[i])
+                    o = 1 - s
+                    if p == 0:
+                        s = np.int64(0)
+                        o = np.int64(1)
+                        if i <= 1:
+                            to = np.int64(i)  # the first two values go apart
+                        elif t % 2 == 0:
+                            to = np.int64(deals[t, v])
+                        else:
+                            to = np.int64(-1)
+                    elif values[s] == 1:
+                        continue
+                    else:
+                        to = np.int64(-1)
+                    if to < 0:
+                        # cost on the other side less cost on this one
+                        d = cluster_cost(lf, instances[o] + n_v, values[o] + 1)
+                        d -= cluster_cost(lf, instances[o], values[o])
+                        here = 0 if p == 0 else 1  # while dealing, the value is not on this side yet
+                        d -= cluster_cost(lf, instances[s] + (1 - here) * n_v, values[s] + 1 - here)
+                        d += cluster_cost(lf, instances[s] - here * n_v, values[s] - here)
+                        for e in range(begin, end):
+                            k = profile_cluster[e]
+                            c = profile_count[e]
+                            low = cells[s, k] - here * c
+                            d += log_factorial(lf, low + c) - log_factorial(lf, low)
+                            low = cells[o, k]
+                            d -= log_factorial(lf, low + c) - log_factorial(lf, low)
+                        to = o if d < -1e-9 else s
+                    if p > 0:
+                        if to == s:
+                            continue
+                        instances[s] -= n_v
+                        values[s] -= 1
+                        for e in range(begin, end):
+                            cells[s, profile_cluster[e]] -= profile_count[e]
+                    instances[to] += n_v
+                    values[to] += 1
+                    for e in range(begin, end):
+                        cells[to, profile_cluster[e]] += profile_count[e]
+                    side[i] = to
+                    changed += 1
+                if changed == 0:
+                    break
+            after = cluster_cost(lf, instances[0], values[0]) + cluster_cost(lf, instances[1], values[1])
+            for k in range(K):
+                after -= log_factorial(lf, cells[0, k]) + log_factorial(lf, cells[1, k])
+            if after - before < changes[j]:
+                changes[j] = after - before
+                for i in range(n_members):
+                    sides[order[i]] = side[i]
