@@ -197,3 +197,66 @@ def ordered_counts(values, codes, n_classes, weights=None):
     where = np.where(missing, 0, np.searchsorted(distinct, values) + 1)
     np.add.at(table, (where, codes), 1 if weights is None else weights)
     return table[table.sum(axis=1) > 0]
+
+
+# --- balls on a graph -----------------------------------------------------------------------------
+
+
+def gabriel_adjacency(points, distance=math.dist):
+    """Return the adjacency of the Gabriel graph as lists, point by point."""
+    n = len(points)
+    d2 = [[distance(a, b) ** 2 for b in points] for a in points]
+    return [
+        [
+            int(
+                a != b
+                and not any(d2[a][o] + d2[b][o] < d2[a][b] * (1 - 1e-12) for o in range(n) if o not in (a, b))
+            )
+            for b in range(n)
+        ]
+        for a in range(n)
+    ]
+
+
+def ball_on_graph(adjacency, centre, radius, inside):
+    ball = {centre}
+    for _ in range(radius):
+        ball |= {w for v in ball for w in inside if adjacency[v][w]}
+    return frozenset(ball)
+
+
+def label_weight(codes, n_classes):
+    """Return two to the power of the bits that write these labels; -1 is no label."""
+    counts = [sum(code == j for code in codes) for j in range(n_classes)]
+    return math.comb(sum(counts) + n_classes - 1, n_classes - 1) * multinomial(counts)
+
+
+def ball_partition(adjacency, codes, n_classes, local, prior):
+    """Return the set of groups and the bits of the whole description, with exact integers throughout."""
+    everything = frozenset(range(len(codes)))
+
+    def labels(nodes):
+        return label_weight([codes[v] for v in nodes], n_classes)
+
+    def divide(nodes):
+        reach = nodes if local else everything
+        balls = {}
+        for centre in sorted(nodes):
+            for radius in range(len(codes)):
+                ball = ball_on_graph(adjacency, centre, radius, reach)
+                if ball < nodes:
+                    balls.setdefault(ball, (centre, radius))
+        even = 2 if prior == "even" else 1
+        stay = 2 if prior == "even" else len(nodes)
+        best = None
+        for ball, first in balls.items():
+            naming = even * len(nodes) * sum(len(other) == len(ball) for other in balls)
+            key = (naming * labels(ball) * labels(nodes - ball), -len(ball), first)
+            if best is None or key < best[0]:
+                best = key, ball, naming
+        if best is not None and best[0][0] < stay * labels(nodes):
+            one, other = divide(best[1]), divide(nodes - best[1])
+            return one[0] | other[0], math.log2(best[2]) + one[1] + other[1]
+        return {nodes}, math.log2(stay) + log_int(labels(nodes)) / math.log(2)
+
+    return divide(everything)

@@ -15,12 +15,14 @@ _HOME_OF = {
     "MODLDiscretizer": "damier.estimators.transformers",
     "MODLGrouper": "damier.estimators.transformers",
     "MODLEncoder": "damier.estimators.transformers",
+    "gabriel_graph": "damier.search.gabriel",
 }
 
 __all__ = ["__version__", *sorted(_HOME_OF)]
 
 if TYPE_CHECKING:
     from damier.estimators.transformers import MODLDiscretizer, MODLEncoder, MODLGrouper
+    from damier.search.gabriel import gabriel_graph
 
 
 def __getattr__(name: str) -> Any:

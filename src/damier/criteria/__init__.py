@@ -1,5 +1,6 @@
 """What a partition costs: pure functions, no search."""
 
+from damier.criteria.balls import ball_label_cost, ball_split_cost, ball_unsplit_cost
 from damier.criteria.combinatorics import log_bell, log_bell_table, log_binomial, log_factorials
 from damier.criteria.semi_supervised import best_class_totals, semi_supervised_cost
 from damier.criteria.supervised import (
@@ -12,6 +13,9 @@ from damier.criteria.supervised import (
 from damier.criteria.unsupervised import coclustering_cost, unsupervised_grid_cost
 
 __all__ = [
+    "ball_label_cost",
+    "ball_split_cost",
+    "ball_unsplit_cost",
     "best_class_totals",
     "class_grouping_cost",
     "coclustering_cost",
