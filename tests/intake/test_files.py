@@ -162,3 +162,9 @@ def test_text_needs_no_frame_library(write, monkeypatch):
     check(read_file(write("a.csv", TEXT)))
     assert read_table({"a": ["x", None], "b": np.array([1.0, 2.0])})["a"].categories == (None, "x")
     assert read_table(np.array([["x", 1.0], [None, 2.0]], dtype=object))["x1"].values.tolist() == [1.0, 2.0]
+
+
+def test_commas_in_quoted_names_do_not_hide_semicolons(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text('"size, ""net""";class\n1.5;a\n', encoding="utf-8")
+    assert read_file(path).names == ('size, "net"', "class")

@@ -2,10 +2,11 @@
 
 CSV and TSV are read by Python's own ``csv``, so that they need nothing but the core install and read the
 same everywhere: UTF-8 (a byte order mark is allowed), names on the first line, comma for ``.csv``, tab for
-``.tsv``, ``.tab`` and ``.txt``; but a ``.csv`` whose first line has semicolons or tabs and no comma is read
-with those. A cell is missing when it is empty, ``NA``, ``N/A``, ``NaN``, ``null``, ``None`` or ``?``
-(whatever the case). A column whose other cells are all numbers is numeric; all ``true`` and ``false``,
-boolean; all ISO dates or moments (``2024-01-31``, ``2024-01-31 10:00``), dates; anything else is text.
+``.tsv``, ``.tab`` and ``.txt``; but a ``.csv`` whose first line has semicolons or tabs and, outside quotes,
+no comma is read with those. A cell is missing when it is empty, ``NA``, ``N/A``, ``NaN``, ``null``,
+``None`` or ``?`` (whatever the case). A column whose other cells are all numbers is numeric; all ``true``
+and ``false``, boolean; all ISO dates or moments (``2024-01-31``, ``2024-01-31 10:00``), dates; anything
+else is text.
 Parquet keeps its own types and needs pyarrow or polars.
 """
 
@@ -33,6 +34,7 @@ _PARQUET = (".parquet", ".pq")
 _TRUTH = {"true": True, "false": False}
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}$")
 _MOMENT = re.compile(r"\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}")
+_QUOTED = re.compile(r'"(?:[^"]|"")*"')
 _SNIFFED_BYTES = 4096
 _BLOCK_ROWS = 50_000
 
@@ -140,7 +142,7 @@ class _Cells:
 
 
 def _read_cells(file: Any, path: Path, separator: str) -> tuple[list[str], list[_Cells]]:
-    first = file.readline()
+    first = _QUOTED.sub("", file.readline())
     file.seek(0)
     if separator == "," and "," not in first:
         separator = next((s for s in (";", "\t") if s in first), ",")

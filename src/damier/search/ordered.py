@@ -138,7 +138,7 @@ def partition_ordered(
     >>> counts = np.array([[9, 1], [8, 0], [0, 7], [1, 9]])
     >>> starts, cost, optimal = partition_ordered(counts, np.array([0.0, 2.0, 3.0, 3.5]))
     >>> starts, round(cost, 3), optimal
-    (array([0, 2]), 13.427, True)
+    (array([0, 2]), 13.558, True)
     """
     axis, first = axis_of_counts(counts)
     penalty = np.ascontiguousarray(penalty, dtype=np.float64)
