@@ -26,8 +26,8 @@ extensions = [
 ]
 source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
 root_doc = "index"
-exclude_patterns = ["_build"]
-templates_path: list[str] = []
+exclude_patterns = ["_build", "_templates"]
+templates_path = ["_templates"]
 myst_enable_extensions = ["dollarmath", "amsmath", "colon_fence", "deflist"]
 myst_heading_anchors = 3
 
@@ -100,14 +100,15 @@ def _write_api_page() -> None:
         page.write_text(text, encoding="utf-8")
 
 
-def _skip_generated_setters(app, what, name, obj, skip, options):  # type: ignore[no-untyped-def]  # noqa: ARG001
-    """Leave out scikit-learn's metadata setters: every estimator has them, all the same."""
-    return True if re.fullmatch(r"set_\w+_request", name) else None
+def _skip_borrowed(app, what, name, obj, skip, options):  # type: ignore[no-untyped-def]  # noqa: ARG001
+    """Leave out what scikit-learn gives every estimator: it is documented there, all the same for all."""
+    borrowed = str(getattr(obj, "__module__", "")).startswith("sklearn")
+    return True if borrowed or name == "set_output" or re.fullmatch(r"set_\w+_request", name) else None
 
 
 def setup(app):  # type: ignore[no-untyped-def]
     """Connect the hooks above."""
-    app.connect("autodoc-skip-member", _skip_generated_setters)
+    app.connect("autodoc-skip-member", _skip_borrowed)
 
 
 _write_api_page()

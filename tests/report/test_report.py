@@ -97,6 +97,24 @@ def test_types_follow_the_kind_of_partition():
     assert [v["type"] for v in summary["variables"]] == ["numeric", "categorical"]
 
 
+def test_groups_tell_their_values_and_long_ones_are_cut():
+    @dataclass(frozen=True)
+    class FakeGroups(FakePartition):
+        groups: tuple = ()
+
+    groups = (("red", None, True), tuple(f"value {i}" for i in range(1000)))
+    counts = np.array([[5, 1], [1, 5]])
+    made = {"c": FakeGroups(counts, np.array(["a", "b"]), ["{red, ...}", "{...}"], 0.3, groups=groups)}
+    summary = summarize(made)
+    table = summary["variables"][0]["table"]
+    assert table[0]["values"] == ["red", None, True]
+    assert table[1]["n_values"] == 1000
+    assert len(table[1]["values"]) == 100
+    html = render_page(summary)
+    assert "red, missing, True<td>" in html
+    assert re.search(r"value 0, value 1, .* … and 9\d\d more<td>", html)
+
+
 def test_nothing_to_report_is_said():
     with pytest.raises(ValueError, match="no variable"):
         summarize({})

@@ -16,12 +16,12 @@ import numpy.typing as npt
 SAMPLE_TARGET = "churn"
 
 
-def sample_columns(n_rows: int = 3000, seed: int = 7) -> dict[str, list[Any]]:
+def sample_columns(n_rows: int = 4000, seed: int = 7) -> dict[str, list[Any]]:
     """Draw the sample: a dict from column name to Python values, None where missing.
 
     Parameters
     ----------
-    n_rows : int, default=3000
+    n_rows : int, default=4000
         Number of customers.
     seed : int, default=7
         Seed of the random draws.
@@ -51,14 +51,15 @@ def sample_columns(n_rows: int = 3000, seed: int = 7) -> dict[str, list[Any]]:
     paperless = random.random(n_rows) < 0.6
 
     score = (
-        -1.6
-        + np.select([contract == "monthly", contract == "one year"], [1.5, 0.1], -1.1)
-        - 0.045 * np.minimum(tenure, 40)
+        -1.0
+        + np.select([contract == "monthly", contract == "one year"], [1.4, -0.2], -1.6)
+        - 0.07 * np.minimum(tenure, 50)
         + 0.8 * (charge > 70)
+        + 0.6 * (charge > 85)
         + 0.45 * np.minimum(calls, 4)
-        + 0.5 * (payment == "cheque by mail")
-        + 0.9 * harsh
-        + 0.7 * (np.abs(age - 45) > 22)  # the young and the old leave more: not a matter of more or less
+        + 0.8 * (payment == "cheque by mail")
+        + 1.0 * harsh
+        + 1.3 * (np.abs(age - 47) > 20)  # the young and the old leave more: not a matter of more or less
     )
     leaves = random.random(n_rows) < 1 / (1 + np.exp(-score))
 

@@ -1,7 +1,7 @@
 """The summary as one self-contained HTML page.
 
 This module works out what is shown and where; the markup is in ``templates/`` and every text in it is
-escaped. A page stays small whatever the table: many classes are shown as the most frequent ones and the others
+escaped. A page stays small whatever the table: many classes are shown as the most frequent ones and the rest
 together, many parts as the first ones, and past `DETAILS_BUDGET` the weaker variables keep their line but not
 their parts.
 """
@@ -118,7 +118,7 @@ def _details(
         counts = _kept(part["counts"], shown, others)
         parts.append(
             {
-                "label": _shortened(part["label"]),
+                "label": _label(part),
                 "rows": part["rows"],
                 "share": part["rows"] / rows if rows else 0.0,
                 "counts": counts,
@@ -131,6 +131,22 @@ def _details(
         "hidden_parts": max(0, len(parts) - MAX_PARTS),
         "mosaic": _mosaic([p["counts"] for p in parts]),
     }
+
+
+def _label(part: dict[str, Any]) -> str:
+    """Write the part; a group shows as many of its values as there is room for."""
+    if "values" not in part:
+        return _shortened(str(part["label"]))
+    texts: list[str] = []
+    room = MAX_LABEL
+    for value in part["values"]:
+        text = _shortened("missing" if value is None else str(value), 60)
+        room -= len(text) + 2
+        if texts and room < 0:
+            break
+        texts.append(text)
+    more = part["n_values"] - len(texts)
+    return ", ".join(texts) + (f" … and {more:,} more" if more else "")
 
 
 def _bars(counts: list[int]) -> list[tuple[int, str]]:

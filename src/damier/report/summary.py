@@ -8,6 +8,7 @@ The dict holds strings, numbers, booleans, lists and None only, so it is JSON as
      "variables": [{"name", "type", "parts", "level", "missing", "cost", "null_cost", "optimal",
                     "table": [{"label", "rows", "counts": [rows of each class, ...]}, ...]}, ...]}
 
+The parts of a categorical variable also tell their ``values`` (the first `MAX_VALUES`) and ``n_values``.
 Variables come by falling level, and those of equal level in the order of the data.
 """
 
@@ -21,6 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 FORMAT = "damier-report/1"
+MAX_VALUES = 100
 Summary = dict[str, Any]
 
 
@@ -65,7 +67,6 @@ def summarize(
     *,
     dataset: str = "table",
     target: str = "target",
-    types: Mapping[str, str] | None = None,
     missing: Mapping[str, int] | None = None,
 ) -> Summary:
     """Describe fitted partitions of one target as a plain dict.
@@ -76,9 +77,6 @@ def summarize(
         The partition of each variable, as in ``MODLEncoder.partitions_``.
     dataset, target : str
         What to call the data and the target.
-    types : mapping of str to str, optional
-        What to call the type of a variable; by default ``"numeric"`` for intervals and ``"categorical"`` for
-        groups.
     missing : mapping of str to int, optional
         Number of rows without a value, by variable; 0 where not given.
 
@@ -89,11 +87,8 @@ def summarize(
     """
     if not partitions:
         raise ValueError("there is no variable to report on: the table has no column beside the target")
-    types, missing = types or {}, missing or {}
-    variables = [
-        _variable(name, partition, types.get(name), int(missing.get(name, 0)))
-        for name, partition in partitions.items()
-    ]
+    missing = missing or {}
+    variables = [_variable(name, p, int(missing.get(name, 0))) for name, p in partitions.items()]
     variables.sort(key=lambda v: -v["level"])  # stable: ties stay in the order of the data
     any_partition = next(iter(partitions.values()))
     class_counts = np.asarray(any_partition.counts).sum(axis=0)
@@ -124,22 +119,38 @@ def _version() -> str:
     return __version__
 
 
-def _variable(name: str, partition: Partition, kind: str | None, missing: int) -> dict[str, Any]:
+def _variable(name: str, partition: Partition, missing: int) -> dict[str, Any]:
     counts = np.asarray(partition.counts)
+    table: list[dict[str, Any]] = [
+        {"label": str(label), "rows": int(row.sum()), "counts": [int(n) for n in row]}
+        for label, row in zip(partition.labels, counts, strict=True)
+    ]
+    for part, values in zip(table, getattr(partition, "groups", ()), strict=False):
+        part["values"] = [_value(value) for value in values[:MAX_VALUES]]
+        part["n_values"] = len(values)
     return {
         "name": str(name),
-        "type": kind or ("numeric" if hasattr(partition, "bounds") else "categorical"),
+        "type": _type(partition),
         "parts": int(partition.n_parts),
         "level": _finite(partition.level),
         "missing": missing,
         "cost": _finite(partition.cost),
         "null_cost": _finite(partition.null_cost),
         "optimal": bool(partition.optimal),
-        "table": [
-            {"label": str(label), "rows": int(row.sum()), "counts": [int(n) for n in row]}
-            for label, row in zip(partition.labels, counts, strict=True)
-        ],
+        "table": table,
     }
+
+
+def _type(partition: Partition) -> str:
+    if not hasattr(partition, "bounds"):
+        return "categorical"
+    kind = getattr(partition, "kind", "number")
+    return "numeric" if kind == "number" else str(kind)
+
+
+def _value(value: Any) -> Any:
+    """Take a category as JSON has it."""
+    return value if value is None or isinstance(value, (str, bool, int)) else str(value)
 
 
 def _finite(value: float) -> float:
