@@ -1,5 +1,6 @@
 """Slow, literal versions of what Damier computes: every kernel and criterion is compared with these."""
 
+import functools
 import itertools
 import math
 from fractions import Fraction
@@ -260,3 +261,43 @@ def ball_partition(adjacency, codes, n_classes, local, prior):
         return {nodes}, math.log2(stay) + log_int(labels(nodes)) / math.log(2)
 
     return divide(everything)
+
+
+# --- search, groups without order -----------------------------------------------------------------
+
+
+@functools.cache
+def set_partitions(n):
+    """Return every partition of n elements, each a list of sets of elements given as bits."""
+    if n == 0:
+        return [[]]
+    bit = 1 << (n - 1)
+    found = []
+    for partition in set_partitions(n - 1):
+        found.append([*partition, bit])
+        found += [
+            [group | bit if k == chosen else group for k, group in enumerate(partition)]
+            for chosen in range(len(partition))
+        ]
+    return found
+
+
+def grouping_optimum(counts, penalty):
+    """Return the least cost over all groupings of the rows of `counts`; `penalty[I - 1]` prices I groups."""
+    n, n_classes = len(counts), len(counts[0])
+    costs = [
+        part_cost([sum(counts[e][j] for e in range(n) if s >> e & 1) for j in range(n_classes)])
+        for s in range(1 << n)
+    ]
+    return min(penalty[len(groups) - 1] + sum(costs[s] for s in groups) for groups in set_partitions(n))
+
+
+def group_counts(counts, labels):
+    """Return the class counts of each group, in the order of the labels."""
+    return [
+        [
+            sum(row[j] for row, label in zip(counts, labels, strict=True) if label == group)
+            for j in range(len(counts[0]))
+        ]
+        for group in sorted({label for label in labels if label >= 0})
+    ]
