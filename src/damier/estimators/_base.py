@@ -7,13 +7,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import narwhals as nw
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.validation import check_consistent_length, validate_data
 
 from damier.intake import Table, Target, read_table, read_target, read_weights
+from damier.intake.frames import as_frame
 from damier.intake.table import IntArray
 
 
@@ -47,8 +47,9 @@ class TableEstimator(BaseEstimator):
 
     def _read_table(self, X: Any, *, reset: bool) -> Table:
         """Read X, and set (in ``fit``) or check (after) the names and number of its columns."""
-        if isinstance(nw.from_native(X, pass_through=True), nw.LazyFrame):
-            X = nw.from_native(X).collect().to_native()
+        frame = as_frame(X)
+        if frame is not None:
+            X = frame.to_native()  # collected, if it was lazy
         table = read_table(X)
         if isinstance(X, (Mapping, Table)):
             _check_names(self, table, reset)

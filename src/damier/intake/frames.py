@@ -62,6 +62,12 @@ def read_table(X: Any) -> Table:
         raise TypeError("Sparse data was passed for X, but dense data is required: use X.toarray()")
     if isinstance(X, Mapping):
         return _read_columns(dict(X))
+    frame = as_frame(X)
+    return _read_matrix(X) if frame is None else _read_frame(frame)
+
+
+def as_frame(X: Any) -> nw.DataFrame[Any] | None:
+    """Wrap a frame, collected if it was lazy, or return None when X is none."""
     try:
         frame = nw.from_native(X, pass_through=True)
     except nw.exceptions.DuplicateError:
@@ -69,9 +75,7 @@ def read_table(X: Any) -> Table:
         raise
     if isinstance(frame, nw.LazyFrame):
         frame = frame.collect()
-    if isinstance(frame, nw.DataFrame):
-        return _read_frame(frame)
-    return _read_matrix(X)
+    return frame if isinstance(frame, nw.DataFrame) else None
 
 
 def read_column(values: Any, name: str = "x") -> Column:

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from damier.intake import factorize
-from damier.intake.frames import as_series, read_column
+from damier.intake.frames import as_frame, as_series, read_column
 from damier.intake.table import CodeArray, IntArray, NumericColumn, Target
 
 # A table of this many places is cheaper than sorting the labels.
@@ -44,8 +44,8 @@ def read_target(y: Any, allow_unlabeled: bool = False, name: str = "y") -> Targe
         return y
     if y is None:
         raise ValueError(f"This estimator requires {name} to be passed, but the target {name} is None")
-    frame = nw.from_native(y, eager_only=True, pass_through=True)
-    if isinstance(frame, nw.DataFrame):
+    frame = as_frame(y)
+    if frame is not None:
         if frame.shape[1] != 1:
             raise ValueError(f"the target {name} must be one column, got {frame.shape[1]}: choose one")
         y = frame[:, 0]

@@ -27,7 +27,7 @@ _PARTITIONS: dict[str, Callable[[dict[str, Any]], Partition]] = {
 def partition_from_dict(plain: dict[str, Any]) -> Partition:
     """Read back a partition of either kind."""
     kind = wanted(plain, "model")
-    if kind not in _PARTITIONS:
+    if not isinstance(kind, str) or kind not in _PARTITIONS:
         raise ValueError(f"not a saved partition: unknown kind {kind!r}")
     return _PARTITIONS[kind](plain)
 
