@@ -83,25 +83,32 @@ def recode(codes: npt.NDArray[Any], values: Sequence[Any], *, keep_booleans: boo
     """Bring any coding to the convention: drop what does not occur, unify, sort; code -1 means missing."""
     present = np.zeros(len(values) + 1, dtype=bool)
     present[codes] = True  # -1 lands on the extra last place
-    # Text is sorted as it is: asking every value for its type would cost more than the sort.
-    if set(map(type, values)) <= {str}:
-        tidy: list[Any] = list(values)
-    elif keep_booleans:
+    types = set(map(type, values))
+    if types <= {str, type(None)}:
+        return _recode_text(codes, values, present)
+    if keep_booleans:
         tidy = [None if is_missing(v) else bool(v) for v in values]
     else:
         tidy = [canonical(v) for v in values]
     tidy.append(None)
     kept = {tidy[i] for i in np.flatnonzero(present).tolist()}
-    missing = None in kept
-    kept.discard(None)
-    if set(map(type, kept)) <= {str}:
-        ordered: list[Any] = sorted(kept)
-    else:
-        ordered = sorted(kept, key=_order)
-    categories = (None, *ordered) if missing else tuple(ordered)
+    categories = tuple(sorted(kept, key=_order))
     position = {value: i for i, value in enumerate(categories)}
     remap = np.fromiter((position.get(v, -1) for v in tidy), np.int32, len(tidy))
     return remap[codes], categories
+
+
+def _recode_text(codes: npt.NDArray[Any], values: Sequence[Any], present: npt.NDArray[np.bool_]) -> Coding:
+    """Sort distinct strings without hashing them again: there may be millions."""
+    absent = [i for i, value in enumerate(values) if value is None] if None in values else []
+    missing = bool(present[-1]) or bool(present[absent].any())
+    held = present[:-1].copy()
+    held[absent] = False
+    order = sorted(np.flatnonzero(held).tolist(), key=values.__getitem__)
+    remap = np.zeros(len(values) + 1, dtype=np.int32)  # every missing value is 0
+    remap[order] = np.arange(len(order), dtype=np.int32) + int(missing)
+    ordered = [values[i] for i in order]
+    return remap[codes], (None, *ordered) if missing else tuple(ordered)
 
 
 def factorize_numbers(values: npt.NDArray[np.float64]) -> Coding:

@@ -1,0 +1,323 @@
+"""Transformers that replace each variable by its best partition against the target."""
+
+from __future__ import annotations
+
+from functools import partial
+from numbers import Integral
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import TransformerMixin, _fit_context
+from sklearn.utils._param_validation import StrOptions
+from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
+
+from damier.estimators._base import TableEstimator, Training, require_two_classes
+from damier.estimators._threads import map_in_threads
+from damier.estimators._univariate import Search, discretize_column, group_column, partition_column
+from damier.intake import CategoricalColumn, Column, NumericColumn, Table, as_categorical, as_numeric
+from damier.models import Encoding, Partition
+from damier.models.encoding import ENCODINGS, Encode
+
+
+class _PartitionTransformer(TransformerMixin, TableEstimator):
+    """Fit a partition to every column, apply them: all that the three transformers share."""
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "encode": [StrOptions(set(ENCODINGS))],
+        "search": [StrOptions({"auto", "greedy", "exact"})],
+        "n_jobs": [Integral, None],
+    }
+
+    encode: Encode
+    n_jobs: int | None
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Find the best partition of every column.
+
+        Parameters
+        ----------
+        X : data frame, 2-D array or dict of columns
+            pandas, polars, pyarrow, NumPy. Missing values and infinities are welcome.
+        y : array-like of shape (n_samples,)
+            Classes: integers, booleans or text.
+        sample_weight : array-like of shape (n_samples,), optional
+            Frequencies: whole numbers. A row of weight 3 counts as three rows, one of weight 0 not at all.
+
+        Returns
+        -------
+        self
+        """
+        training = self._read_training(X, y, sample_weight)
+        require_two_classes(training.target)
+        columns = [self._prepare(column) for column in training.table]
+        found = map_in_threads(partial(self._partition, training), columns, self.n_jobs)
+        self.classes_ = training.target.classes
+        self.model_ = Encoding(tuple(found), self.encode)
+        self.partitions_ = {partition.name: partition for partition in found}
+        self.levels_ = {partition.name: partition.level for partition in found}
+        return self
+
+    def _prepare(self, column: Column) -> Column:
+        """Turn a column into the kind that is partitioned, or refuse it."""
+        raise NotImplementedError
+
+    def _partition(self, training: Training, column: Any) -> Partition:
+        """Find the partition of one prepared column."""
+        raise NotImplementedError
+
+    def transform(self, X: Any) -> npt.NDArray[Any]:
+        """Replace every value by its part.
+
+        Parameters
+        ----------
+        X : data frame, 2-D array or dict of columns
+            The columns of ``fit``, in the same order.
+
+        Returns
+        -------
+        array of shape (n_samples, n_features_out)
+            As ``encode`` says; a frame after ``set_output``.
+        """
+        check_is_fitted(self)
+        table = self._read_table(X, reset=False)
+        prepared = tuple(self._prepare(column) for column in table)
+        return self.model_.transform(Table(prepared, table.n_rows, named=False))
+
+    def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[Any]:
+        """Names of the columns of ``transform``.
+
+        The variable's own name (ordinal), followed by ``=`` and the part's label (one-hot) or by ``:`` and
+        the class (evidence).
+        """
+        check_is_fitted(self)
+        names = _check_feature_names_in(self, input_features)
+        return np.array(self.model_.feature_names_out(tuple(str(n) for n in names)), dtype=object)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags.preserves_dtype = []
+        return tags
+
+
+class MODLDiscretizer(_PartitionTransformer):
+    """Cut every numeric column into the intervals that tell most of the target.
+
+    The number of intervals and their bounds minimise one criterion that weighs what the intervals tell of the
+    classes against the price of describing them: there is nothing to tune, and a column that tells nothing
+    comes out as one interval.
+
+    Parameters
+    ----------
+    encode : {"ordinal", "onehot", "evidence"}, default="ordinal"
+        The index of the interval; one 0/1 column an interval; or one column a class with
+        log P(interval | class) - log P(interval).
+    search : {"auto", "greedy", "exact"}, default="auto"
+        ``"auto"`` searches exactly where that is cheap. ``partitions_[name].optimal`` tells when the result
+        is proven optimal.
+    short_bounds : bool, default=False
+        Place bounds at the number of fewest digits between two neighbouring training values, rather than in
+        the middle.
+    n_jobs : int, optional
+        Threads over the columns; -1 for one a core. The result does not depend on it.
+
+    Attributes
+    ----------
+    partitions_ : dict of str to IntervalPartition
+        What was found, by feature name.
+    levels_ : dict of str to float
+        How much each column tells of the target: 0 nothing, 1 everything.
+    classes_ : array
+        Classes of the target.
+    model_ : damier.models.Encoding
+        What ``transform`` applies, and ``damier.deploy.save`` writes.
+    n_features_in_, feature_names_in_
+        As everywhere in scikit-learn.
+
+    Notes
+    -----
+    Booleans are numbers here (0 and 1), dates are numbers everywhere. Missing values sort before all numbers:
+    they stand alone in the first part or belong to the lowest interval. A categorical column is an error: use
+    :class:`MODLEncoder`, which groups its values.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True, as_frame=True)
+    >>> discretizer = MODLDiscretizer().fit(X, y)
+    >>> discretizer.partitions_["petal length (cm)"].labels
+    (']-inf, 2.45]', ']2.45, 4.75]', ']4.75, +inf[')
+    >>> discretizer.transform(X)[[0, 60, 149], 2]
+    array([0, 1, 2])
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **_PartitionTransformer._parameter_constraints,
+        "short_bounds": ["boolean"],
+    }
+
+    def __init__(
+        self,
+        *,
+        encode: Encode = "ordinal",
+        search: Search = "auto",
+        short_bounds: bool = False,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.encode = encode
+        self.search = search
+        self.short_bounds = short_bounds
+        self.n_jobs = n_jobs
+
+    def _prepare(self, column: Column) -> NumericColumn:
+        try:
+            return as_numeric(column)
+        except ValueError as error:
+            raise ValueError(
+                f"{error}. MODLDiscretizer cuts numbers: convert the column, leave it out, or use "
+                "MODLEncoder, which groups categories."
+            ) from None
+
+    def _partition(self, training: Training, column: NumericColumn) -> Partition:
+        return discretize_column(
+            column, training.target, training.weights, search=self.search, short_bounds=self.short_bounds
+        )
+
+
+class MODLGrouper(_PartitionTransformer):
+    """Group the values of every column into the groups that tell most of the target.
+
+    Parameters
+    ----------
+    encode : {"ordinal", "onehot", "evidence"}, default="ordinal"
+        The index of the group; one 0/1 column a group; or one column a class with
+        log P(group | class) - log P(group). A value never seen in training has index -1, zeros otherwise.
+    search : {"auto", "greedy", "exact"}, default="auto"
+        ``"auto"`` searches exactly where that is cheap.
+    n_jobs : int, optional
+        Threads over the columns; -1 for one a core. The result does not depend on it.
+
+    Attributes
+    ----------
+    partitions_ : dict of str to GroupPartition
+        What was found, by feature name.
+    levels_ : dict of str to float
+        How much each column tells of the target: 0 nothing, 1 everything.
+    classes_ : array
+        Classes of the target.
+    model_ : damier.models.Encoding
+        What ``transform`` applies, and ``damier.deploy.save`` writes.
+    n_features_in_, feature_names_in_
+        As everywhere in scikit-learn.
+
+    Notes
+    -----
+    Numbers are taken as names here (postcodes, product numbers): their order plays no part. Missing is a
+    value like any other.
+
+    Examples
+    --------
+    >>> X = {"colour": ["red", "green", "blue", "black"] * 25}
+    >>> y = [1, 0, 1, 0] * 25
+    >>> grouper = MODLGrouper().fit(X, y)
+    >>> sorted(grouper.partitions_["colour"].groups)
+    [('black', 'green'), ('blue', 'red')]
+    >>> (grouper.transform({"colour": ["red", "blue", "pink"]}) >= 0).ravel()
+    array([ True,  True, False])
+    """
+
+    def __init__(
+        self, *, encode: Encode = "ordinal", search: Search = "auto", n_jobs: int | None = None
+    ) -> None:
+        self.encode = encode
+        self.search = search
+        self.n_jobs = n_jobs
+
+    def _prepare(self, column: Column) -> CategoricalColumn:
+        return as_categorical(column)
+
+    def _partition(self, training: Training, column: CategoricalColumn) -> Partition:
+        return group_column(column, training.target, training.weights, search=self.search)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.string = True
+        tags.input_tags.categorical = True
+        return tags
+
+
+class MODLEncoder(_PartitionTransformer):
+    """Partition every column: numbers are cut into intervals, categories are grouped.
+
+    Parameters
+    ----------
+    encode : {"ordinal", "onehot", "evidence"}, default="ordinal"
+        The index of the part (-1 for a category never seen in training); one 0/1 column a part; or one column
+        a class with log P(part | class) - log P(part).
+    search : {"auto", "greedy", "exact"}, default="auto"
+        ``"auto"`` searches exactly where that is cheap. ``partitions_[name].optimal`` tells when the result
+        is proven optimal.
+    short_bounds : bool, default=False
+        Place bounds at the number of fewest digits between two neighbouring training values, rather than in
+        the middle.
+    n_jobs : int, optional
+        Threads over the columns; -1 for one a core. The result does not depend on it.
+
+    Attributes
+    ----------
+    partitions_ : dict of str to IntervalPartition or GroupPartition
+        What was found, by feature name.
+    levels_ : dict of str to float
+        How much each column tells of the target: 0 nothing, 1 everything.
+    classes_ : array
+        Classes of the target.
+    model_ : damier.models.Encoding
+        What ``transform`` applies, and ``damier.deploy.save`` writes.
+    n_features_in_, feature_names_in_
+        As everywhere in scikit-learn.
+
+    Notes
+    -----
+    Numbers, dates, times and durations are numeric; booleans, text, categoricals and mixtures
+    are categorical.
+
+    Examples
+    --------
+    >>> X = {"size": list(range(40)), "colour": ["red", "green"] * 20}
+    >>> y = ["small"] * 20 + ["large"] * 20
+    >>> encoder = MODLEncoder(encode="evidence").fit(X, y)
+    >>> encoder.get_feature_names_out().tolist()
+    ['size:large', 'size:small', 'colour:large', 'colour:small']
+    >>> encoder.transform({"size": [3], "colour": ["red"]}).round(2).tolist()
+    [[-5.99, 0.69, 0.0, 0.0]]
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = MODLDiscretizer._parameter_constraints
+
+    def __init__(
+        self,
+        *,
+        encode: Encode = "ordinal",
+        search: Search = "auto",
+        short_bounds: bool = False,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.encode = encode
+        self.search = search
+        self.short_bounds = short_bounds
+        self.n_jobs = n_jobs
+
+    def _prepare(self, column: Column) -> Column:
+        return column
+
+    def _partition(self, training: Training, column: Column) -> Partition:
+        return partition_column(
+            column, training.target, training.weights, search=self.search, short_bounds=self.short_bounds
+        )
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.string = True
+        tags.input_tags.categorical = True
+        return tags
