@@ -1,0 +1,253 @@
+"""BallPartitionClassifier: groups, scoring, graphs of the user's, invariances, refusals."""
+
+import json
+import sys
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.model_selection import cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from damier import BallPartitionClassifier, gabriel_graph
+from damier.criteria import ball_label_cost, ball_unsplit_cost
+from damier.models import BallPartition
+from tests import naive
+
+
+def xor(n=300, seed=0, flipped=0.1):
+    random = np.random.default_rng(seed)
+    X = random.uniform(-1, 1, size=(n, 2))
+    y = ((X[:, 0] > 0) ^ (X[:, 1] > 0)) ^ (random.random(n) < flipped)
+    return X, np.where(y, "yes", "no")
+
+
+@parametrize_with_checks([BallPartitionClassifier()])
+def test_scikit_learn_conventions(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.parametrize("balls", ["local", "global"])
+@pytest.mark.parametrize("prior", ["even", "paper"])
+def test_groups_are_those_of_the_definition(balls, prior):
+    X, y = xor(40, 1, 0.05)
+    fitted = BallPartitionClassifier(balls=balls, prior=prior).fit(X, y)
+    order = np.lexsort((y == "yes", X[:, 1], X[:, 0]))
+    adjacency = naive.gabriel_adjacency(X[order].tolist())
+    codes = (y[order] == "yes").astype(int).tolist()
+    groups, bits = naive.ball_partition(adjacency, codes, 2, balls == "local", prior)
+    assert {frozenset(np.flatnonzero(fitted.labels_[order] == g)) for g in range(len(groups))} == groups
+    assert fitted.cost_ == pytest.approx(bits)
+    assert len(fitted.groups_) == len(groups)
+
+
+def test_groups_tell_size_shares_centre_and_radius():
+    X, y = xor(500, 2, 0.0)
+    fitted = BallPartitionClassifier().fit(X, y)
+    sizes = [group.size for group in fitted.groups_]
+    assert sizes == sorted(sizes, reverse=True)
+    assert sizes == np.bincount(fitted.labels_).tolist()
+    assert any(group.centre is not None for group in fitted.groups_)
+    for g, group in enumerate(fitted.groups_):
+        members = np.flatnonzero(fitted.labels_ == g)
+        assert group.counts == tuple(np.sum(y[members] == c) for c in fitted.classes_)
+        assert group.shares == pytest.approx(np.array(group.counts) / group.size)
+        if group.centre is not None:
+            assert group.centre in members
+            assert group.point == tuple(X[group.centre])
+            inside = fitted.graph_[members][:, members].toarray()
+            centre = int(np.flatnonzero(members == group.centre)[0])
+            everyone = range(len(members))
+            assert naive.ball_on_graph(inside, centre, group.radius, everyone) == set(everyone)
+
+
+def test_scores_follow_the_nearest_point():
+    X, y = xor()
+    new = np.random.default_rng(9).uniform(-1, 1, size=(50, 2))
+    for metric, order in (("euclidean", 2), ("cityblock", 1)):
+        fitted = BallPartitionClassifier(prior="paper", metric=metric).fit(X, y)
+        distances = np.linalg.norm(new[:, None] - X[None], ord=order, axis=2)
+        nearest = distances.argsort(axis=1)
+        shares = np.array([group.shares for group in fitted.groups_])
+        np.testing.assert_array_equal(fitted.apply(new), fitted.labels_[nearest[:, 0]])
+        np.testing.assert_array_equal(fitted.apply(X), fitted.labels_)
+        np.testing.assert_allclose(fitted.predict_proba(new), shares[fitted.labels_[nearest[:, 0]]])
+        smooth = clone(fitted).set_params(n_neighbors=4).fit(X, y)
+        np.testing.assert_array_equal(smooth.labels_, fitted.labels_)
+        expected = shares[fitted.labels_[nearest[:, :4]]].mean(axis=1)
+        np.testing.assert_allclose(smooth.predict_proba(new), expected)
+        np.testing.assert_array_equal(smooth.predict(new), smooth.classes_[expected.argmax(axis=1)])
+
+
+def test_row_order_class_names_threads_and_frames_change_nothing():
+    X, y = xor(400, 3)
+    reference = BallPartitionClassifier(prior="paper").fit(X, y)
+    assert len(reference.groups_) > 2
+    order = np.random.default_rng(4).permutation(len(X))
+    shuffled = BallPartitionClassifier(prior="paper").fit(X[order], y[order])
+    np.testing.assert_array_equal(shuffled.labels_, reference.labels_[order])
+    renamed = BallPartitionClassifier(prior="paper").fit(X, np.where(y == "no", 7, 3))
+    np.testing.assert_array_equal(renamed.labels_, reference.labels_)
+    threads = BallPartitionClassifier(prior="paper", n_jobs=2).fit(X, y)
+    np.testing.assert_array_equal(threads.labels_, reference.labels_)
+    frame = {"a": X[:, 0], "b": X[:, 1]}
+    for made in (pd.DataFrame(frame), pl.DataFrame(frame)):
+        fitted = BallPartitionClassifier(prior="paper").fit(made, y)
+        np.testing.assert_array_equal(fitted.apply(made), reference.labels_)
+    scaled = BallPartitionClassifier(prior="paper").fit(X * 8.0 + 1.0, y)
+    np.testing.assert_array_equal(scaled.labels_, reference.labels_)
+
+
+def test_cost_is_that_of_the_criteria():
+    X, y = xor(300, 5, 0.0)
+    one = BallPartitionClassifier(time_limit=0).fit(X, y)
+    counts = np.unique(y, return_counts=True)[1]
+    assert one.cost_ == one.null_cost_ == ball_unsplit_cost(counts)
+    assert one.level_ == 0
+    assert not one.complete_
+    full = BallPartitionClassifier().fit(X, y)
+    leaves = sum(1 + ball_label_cost(group.counts) for group in full.groups_)
+    assert leaves < full.cost_ < full.null_cost_
+    assert full.level_ == pytest.approx(1 - full.cost_ / full.null_cost_)
+
+
+def test_a_graph_of_ones_own():
+    # Two rings joined by one edge: the rows carry no coordinate but their number.
+    n = 60
+    ring = np.arange(n)
+    step = np.where(ring < n // 2, (ring + 1) % (n // 2), n // 2 + (ring + 1) % (n // 2))
+    graph = sparse.coo_array((np.ones(n + 1), (np.r_[ring, 0], np.r_[step, n - 1])), shape=(n, n))
+    y = (ring >= n // 2).astype(int)
+    y[[3, 40]] ^= 1
+    X = ring.reshape(-1, 1)
+    fitted = BallPartitionClassifier(graph=graph).fit(X, y)
+    assert len(fitted.groups_) == 2
+    second_ring = (ring >= n // 2).astype(int)
+    assert np.sum(fitted.labels_ != second_ring) <= 1  # the node at the bridge may go either way
+    assert fitted.graph_.nnz == 2 * (n + 1)
+    weighted = sparse.csr_matrix(graph * 2.5)
+    np.testing.assert_array_equal(BallPartitionClassifier(graph=weighted).fit(X, y).labels_, fitted.labels_)
+    dense = BallPartitionClassifier(graph=lambda points: graph.toarray() + np.eye(len(points))).fit(X, y)
+    np.testing.assert_array_equal(dense.labels_, fitted.labels_)
+    # Transductively: most labels hidden, the graph tells them.
+    hidden = np.where(ring % 3 == 0, y, -1)
+    hidden[3] = 0
+    partly = BallPartitionClassifier(graph=graph, semi_supervised=True).fit(X, hidden)
+    assert partly.classes_.tolist() == [0, 1]
+    assert np.sum(partly.transduction_ != second_ring) <= 1
+    known = hidden >= 0
+    np.testing.assert_array_equal(partly.transduction_[known], hidden[known])
+    assert sum(sum(group.counts) for group in partly.groups_) == (hidden >= 0).sum()
+    # Elsewhere -1 is a class.
+    assert BallPartitionClassifier(graph=graph).fit(X, hidden).classes_.tolist() == [-1, 0, 1]
+
+
+def test_pieces_out_of_reach_of_each_other():
+    X = np.arange(40.0).reshape(-1, 1)
+    y = np.arange(40) < 20
+    apart = sparse.csr_array((40, 40))
+    assert len(BallPartitionClassifier(graph=apart).fit(X, y).groups_) == 1
+    blocks = sparse.block_diag([np.ones((20, 20)), np.ones((20, 20))])
+    fitted = BallPartitionClassifier(graph=blocks).fit(X, y)
+    assert [group.size for group in fitted.groups_] == [20, 20]
+    assert fitted.score(X, y) == 1
+
+
+def test_as_a_transformer_it_gives_one_category():
+    X, y = xor(300, 6, 0.0)
+    frame = pd.DataFrame(X, columns=["a", "b"], index=np.arange(300)[::-1])
+    fitted = BallPartitionClassifier().fit(frame, y)
+    np.testing.assert_array_equal(fitted.transform(frame)[:, 0], fitted.labels_)
+    assert fitted.get_feature_names_out().tolist() == ["ball_group"]
+    for output, library in (("pandas", pd), ("polars", pl)):
+        out = clone(fitted).set_output(transform=output).fit_transform(frame, y)
+        assert isinstance(out, library.DataFrame)
+        assert list(out.columns) == ["ball_group"]
+        assert out["ball_group"].to_list() == [f"group {g}" for g in fitted.labels_]
+        if output == "pandas":
+            assert out.index.equals(frame.index)
+
+
+def test_saved_and_read_back_it_scores_the_same():
+    X, y = xor()
+    fitted = BallPartitionClassifier(n_neighbors=3).fit(X, y)
+    read = BallPartition.from_dict(json.loads(json.dumps(fitted.model_.to_dict())))
+    new = np.random.default_rng(1).uniform(-1, 1, size=(40, 2))
+    np.testing.assert_array_equal(read.probabilities(new), fitted.predict_proba(new))
+    np.testing.assert_array_equal(read.apply(new), fitted.apply(new))
+    assert read.groups == fitted.groups_
+    assert read.to_dict() == fitted.model_.to_dict()
+    assert fitted.model_.to_frame(backend="pandas")["size"].sum() == 300
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"model": "intervals"}, "intervals"),
+        ({"point_groups": [0]}, "length"),
+        ({"point_groups": [99] * 300}, "not there"),
+        ({"centres": [1]}, "centres"),
+        ({"radii": []}, "radii"),
+    ],
+)
+def test_a_spoilt_file_is_refused(change, message):
+    X, y = xor()
+    plain = BallPartitionClassifier().fit(X, y).model_.to_dict()
+    assert len(plain["counts"]) > 1
+    with pytest.raises(ValueError, match=message):
+        BallPartition.from_dict(plain | change)
+    del plain["points"]
+    with pytest.raises(ValueError, match="points"):
+        BallPartition.from_dict(plain)
+
+
+def test_a_metric_that_is_code_is_not_saved():
+    X, y = xor(60)
+    fitted = BallPartitionClassifier(metric=lambda u, v: float(np.abs(u - v).max())).fit(X, y)
+    with pytest.raises(TypeError, match="by name"):
+        fitted.model_.to_dict()
+    assert fitted.predict(X).shape == (60,)
+
+
+def test_duplicates_with_different_labels_share_a_prediction():
+    X = np.repeat([[0.0, 0.0], [1.0, 1.0], [5.0, 5.0]], 30, axis=0)
+    y = np.r_[np.zeros(30), np.ones(30), np.tile([0, 1], 15)].astype(int)
+    fitted = BallPartitionClassifier().fit(X, y)
+    assert fitted.predict([[0, 0], [1, 1]]).tolist() == [0, 1]
+    assert fitted.graph_.nnz == gabriel_graph(X).nnz
+
+
+@pytest.mark.parametrize(
+    ("X", "parameters", "message"),
+    [
+        (pd.DataFrame({"size": [1.0, np.nan, 3.0]}), {}, "'size'.*missing"),
+        (pd.DataFrame({"size": [1.0, np.inf, 3.0]}), {}, "'size'.*infinity"),
+        (pd.DataFrame({"colour": ["red", "blue", "red"]}), {}, "'colour'.*categories"),
+        (np.eye(3), {"graph": sparse.eye_array(2)}, "graph has shape"),
+        (np.eye(3), {"balls": "round"}, "balls"),
+        (np.eye(3), {"n_neighbors": 0}, "n_neighbors"),
+    ],
+)
+def test_refusals_name_the_culprit(X, parameters, message):
+    with pytest.raises(ValueError, match=message):
+        BallPartitionClassifier(**parameters).fit(X, [0, 1, 0])
+
+
+def test_in_a_pipeline_it_beats_what_sees_one_axis_at_a_time():
+    X, y = xor(600, 7, 0.05)
+    X = X * [1000.0, 0.001]
+    pipeline = make_pipeline(StandardScaler(), BallPartitionClassifier(n_neighbors=5))
+    assert cross_val_score(pipeline, X, y, cv=3).mean() > 0.85
+
+
+def test_scoring_needs_no_compiler(monkeypatch):
+    X, y = xor(60)
+    fitted = BallPartitionClassifier().fit(X, y)
+    monkeypatch.setitem(sys.modules, "numba", None)
+    read = BallPartition.from_dict(fitted.model_.to_dict())
+    assert read.apply(X).tolist() == fitted.labels_.tolist()
