@@ -9,9 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from damier.criteria import discretization_cost, part_costs
-from damier.search.ordered_axis import Axis, axis_of_counts, axis_of_values
+from damier.search.ordered_axis import Axis, axis_of_counts, axis_of_values, block_starts
 from damier.search.ordered_costs import factorial_table, interval_penalties
-from damier.search.ordered_exact import Partition, search_exact
+from damier.search.ordered_exact import Partition, hull_corners, search_exact
 from damier.search.ordered_greedy import improve, merge_greedily
 
 FloatArray = npt.NDArray[np.float64]
@@ -24,6 +24,13 @@ _LAST_CUTS = 1000
 # ``auto`` is exact up to this many elements with two classes, and this many with more.
 _MOST_ELEMENTS_TWO = 1 << 17
 _MOST_ELEMENTS_MANY = 4000
+# Beyond that: elements between which two classes keep the corners of their path, and blocks of rows that many
+# classes start from. Tables of this size never have more parts than the last figure allows.
+_STRETCH = 128
+_MOST_BLOCKS = 1 << 15
+_MOST_PARTS = 1 << 14
+# How far the improvement of such tables moves a cut at a time, in elements.
+_REACH = 4096
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +102,9 @@ def discretize(
     axis, spots = axis_of_values(values, codes, n_classes, weights)
     if axis.total == 0:
         raise ValueError("no rows to discretize: every weight is zero or the column is empty")
-    penalty = interval_penalties(axis.total, axis.n_elements)
+    penalty = interval_penalties(
+        axis.total, axis.n_elements if search == "exact" else min(axis.n_elements, _MOST_ELEMENTS_TWO)
+    )
     found = _search(axis, penalty, search)
     counts = axis.part_counts(found.starts)
     below, above = spots.neighbours(found.starts, counts)
@@ -160,14 +169,38 @@ def _search(axis: Axis, penalty: FloatArray, search: Search) -> Partition:
     most_elements = _MOST_ELEMENTS_TWO if axis.n_classes == 2 else _MOST_ELEMENTS_MANY
     if search == "exact" or (search == "auto" and axis.n_elements <= most_elements):
         return search_exact(axis, penalty)
+    if search == "auto" and axis.n_classes == 2:
+        return _search_corners(axis, penalty)
+    return _search_blocks(axis, penalty, search)
+
+
+def _search_corners(axis: Axis, penalty: FloatArray) -> Partition:
+    """Two classes: exact search over the corners of short stretches, then all around the cuts it found."""
+    penalty = penalty[:_MOST_PARTS]
+    corners = hull_corners(axis.cls, axis.cnt, axis.ptr, _STRETCH)
+    cuts = corners[search_exact(axis.coarsened(corners), penalty, prove=False).starts]
+    if cuts.shape[0] > 1:
+        around = (cuts[1:, None] + np.arange(-_STRETCH, _STRETCH + 1)).ravel()
+        around = around[(around > 0) & (around < axis.n_elements)]
+        finer = np.union1d(corners, around)
+        guess = cuts.shape[0]
+        cuts = finer[search_exact(axis.coarsened(finer), penalty, prove=False, guess=guess).starts]
+    return Partition(cuts, 0.0, False)
+
+
+def _search_blocks(axis: Axis, penalty: FloatArray, search: Search) -> Partition:
+    """Greedy merge of small blocks, exact search over the last cuts to go, improvement at full resolution."""
     table = factorial_table(axis.total + axis.n_classes)
-    removed, n_parts = merge_greedily(axis.cls, axis.cnt, axis.ptr, axis.n_classes, table, penalty)
+    blocks = block_starts(axis.cnt, axis.ptr, -(-axis.total // _MOST_BLOCKS))
+    coarse = axis if blocks.shape[0] == axis.n_elements else axis.coarsened(blocks)
+    removed, n_parts = merge_greedily(coarse.cls, coarse.cnt, coarse.ptr, axis.n_classes, table, penalty)
     if search == "greedy":
-        starts = _with_zero(removed[removed.shape[0] + 1 - n_parts :])
+        starts = _with_zero(blocks[removed[removed.shape[0] + 1 - n_parts :]])
     else:
-        blocks = _with_zero(removed[-_LAST_CUTS:])
-        starts = blocks[search_exact(axis.coarsened(blocks), penalty, prove=False).starts]
-    starts = improve(axis.cls, axis.cnt, axis.ptr, axis.n_classes, table, penalty, starts, 3)
+        last = _with_zero(blocks[removed[-_LAST_CUTS:]])
+        starts = last[search_exact(axis.coarsened(last), penalty, prove=False).starts]
+    widest, reach = (3, axis.n_elements) if coarse is axis else (2, _REACH)
+    starts = improve(axis, table, penalty, starts, widest, reach)
     return Partition(starts, 0.0, False)
 
 

@@ -357,6 +357,25 @@ def _coarsen(cls, cnt, ptr, starts, n_classes):  # type: ignore[no-untyped-def]
     return out_cls[:at].copy(), out_cnt[:at].copy(), out_ptr
 
 
+@numba.njit(cache=True, nogil=True)
+def block_starts(cnt, ptr, rows):  # type: ignore[no-untyped-def]
+    """Elements that begin a block when blocks are closed at ``rows`` rows; a heavier element is one of its own."""
+    n_elements = ptr.shape[0] - 1
+    starts = np.empty(n_elements, np.int64)
+    n_blocks = 0
+    size = rows
+    for e in range(n_elements):
+        own = 0
+        for i in range(ptr[e], ptr[e + 1]):
+            own += cnt[i]
+        if size >= rows or own >= rows:
+            starts[n_blocks] = e
+            n_blocks += 1
+            size = 0
+        size += own
+    return starts[:n_blocks].copy()
+
+
 def _read_only(array: npt.NDArray[Scalar]) -> npt.NDArray[Scalar]:
     """Give a read-only view: kernels then meet one type of array, whoever owns it, and compile once."""
     view = array.view()

@@ -27,7 +27,8 @@ def factorial_table(largest: int) -> FloatArray:
 def log_factorial(table, n):  # type: ignore[no-untyped-def]
     """Read log n!, from the table where it reaches."""
     if n < table.shape[0]:
-        return table[n]
+        # Unsigned, or each reading would first be tested for counting from the end.
+        return table[np.uint64(n)]
     x = float(n)
     return (x + 0.5) * math.log(x) - x + _HALF_LOG_TWO_PI + 1.0 / (12.0 * x) - 1.0 / (360.0 * x * x * x)
 

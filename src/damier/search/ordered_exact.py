@@ -19,8 +19,12 @@ from damier.search.ordered_costs import factorial_table, least_regret, log_facto
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 
-# Starts gathered before they are tested for domination.
-_BLOCK = 16
+# Starts gathered before they are tested for domination, and such tests between two tests by entropy.
+_BLOCK = 24
+_ENTROPY_EVERY = 2
+# Number of parts at which the first tangent to the penalty is drawn, and the most tangents.
+_FIRST_GUESS = 16
+_MOST_TANGENTS = 2
 # Most penalties tried before the proof is given up; a handful is usual.
 _MOST_PENALTIES = 200
 # Slack of the domination tests, in nats: the rounding of costs of a million rows, not more.
@@ -28,12 +32,8 @@ _SLACK = 1e-9
 
 
 @numba.njit(cache=True, nogil=True)
-def _mark_dominated(lo, hi, total, ones, best, upper, lower, keep):  # type: ignore[no-untyped-def]
-    """Mark in ``keep`` the starts lo .. hi that no convex combination of the others beats.
-
-    The points (rows, rows of class 1) of the starts form a path. A start inside the hull of that path lies
-    between its upper and its lower chain, and goes when its value is no less than theirs, averaged.
-    """
+def _chains(lo, hi, total, ones, upper, lower):  # type: ignore[no-untyped-def]
+    """Write the upper and the lower chain of the convex hull of the points lo .. hi; return their lengths."""
     n_up = n_low = 0
     for s in range(lo, hi):
         x, y = total[s], ones[s]
@@ -51,31 +51,50 @@ def _mark_dominated(lo, hi, total, ones, best, upper, lower, keep):  # type: ign
             n_low -= 1
         lower[n_low] = s
         n_low += 1
+    return n_up, n_low
+
+
+@numba.njit(cache=True, nogil=True)
+def _mark_dominated(lo, hi, total, ones, best, upper, lower, keep):  # type: ignore[no-untyped-def]
+    """Mark in ``keep`` the starts lo .. hi that no convex combination of the others beats.
+
+    The points (rows, rows of class 1) of the starts form a path. A start inside the hull of that path lies
+    between its upper and its lower chain, and goes when its value is no less than theirs, averaged.
+    """
+    _chains(lo, hi, total, ones, upper, lower)
     # Both chains end at the last start, so neither is read past its end.
-    up = low = 0
-    keep[lo] = True
-    for s in range(lo + 1, hi):
-        on_chain = False
-        if s == upper[up + 1]:
+    up = low = -1
+    next_up = next_low = lo
+    y_up = y_low = best_up = best_low = dy_up = dy_low = dbest_up = dbest_low = 0.0
+    for s in range(lo, hi):
+        keep[s] = s == next_up or s == next_low
+        if s == next_up:
             up += 1
-            on_chain = True
-        if s == lower[low + 1]:
+            if s + 1 < hi:
+                next_up = upper[up + 1]
+                step = 1.0 / (total[next_up] - total[s])
+                dy_up = (ones[next_up] - ones[s]) * step
+                dbest_up = (best[next_up] - best[s]) * step
+                y_up = ones[s] - dy_up * total[s]
+                best_up = best[s] - dbest_up * total[s]
+        if s == next_low:
             low += 1
-            on_chain = True
-        if not on_chain:
-            a, b = upper[up], upper[up + 1]
-            share = (total[s] - total[a]) / (total[b] - total[a])
-            y_up = ones[a] + share * (ones[b] - ones[a])
-            best_up = best[a] + share * (best[b] - best[a])
-            a, b = lower[low], lower[low + 1]
-            share = (total[s] - total[a]) / (total[b] - total[a])
-            y_low = ones[a] + share * (ones[b] - ones[a])
-            best_low = best[a] + share * (best[b] - best[a])
-            share = 0.5
-            if y_up > y_low:
-                share = min(max((ones[s] - y_low) / (y_up - y_low), 0.0), 1.0)
-            on_chain = best[s] < best_low + share * (best_up - best_low) - _SLACK
-        keep[s] = on_chain
+            if s + 1 < hi:
+                next_low = lower[low + 1]
+                step = 1.0 / (total[next_low] - total[s])
+                dy_low = (ones[next_low] - ones[s]) * step
+                dbest_low = (best[next_low] - best[s]) * step
+                y_low = ones[s] - dy_low * total[s]
+                best_low = best[s] - dbest_low * total[s]
+        if not keep[s]:
+            x = total[s]
+            y = y_low + dy_low * x
+            room = y_up + dy_up * x - y
+            # Strictly inside by at least 1 / (rows of the block), unless the block is one straight line.
+            share = min(max((ones[s] - y) / room, 0.0), 1.0) if room > 1e-9 else 0.5
+            f_low = best_low + dbest_low * x
+            f_up = best_up + dbest_up * x
+            keep[s] = best[s] < f_low + share * (f_up - f_low) - _SLACK
 
 
 @numba.njit(cache=True, nogil=True)
@@ -117,14 +136,15 @@ def _solve_two(cls, cnt, ptr, table, penalty):  # type: ignore[no-untyped-def]
     upper = np.empty(room, np.int64)
     lower = np.empty(room, np.int64)
     keep = np.empty(room, np.bool_)
-    # Blocks of starts tested together, their sizes falling like the digits of a binary counter.
-    begins = np.zeros(64, np.int64)
-    levels = np.zeros(64, np.int64)
-    n_blocks = 0
     n_starts = 1
     fresh = 1
+    n_blocks = 0
     n = m = 0
     value = 0.0
+    for i in range(cnt.shape[0]):
+        n += cnt[i]
+    in_table = n + 1 < table.shape[0]
+    n = 0
     for end in range(1, n_elements + 1):
         for i in range(ptr[end - 1], ptr[end]):
             n += cnt[i]
@@ -139,8 +159,11 @@ def _solve_two(cls, cnt, ptr, table, penalty):  # type: ignore[no-untyped-def]
                 break
             rows = n - total[s]
             own = m - ones[s]
-            base += log_factorial(table, rows + 1)
-            base -= log_factorial(table, own) + log_factorial(table, rows - own)
+            if in_table:
+                base += table[np.uint64(rows + 1)] - (table[np.uint64(own)] + table[np.uint64(rows - own)])
+            else:
+                base += log_factorial(table, rows + 1)
+                base -= log_factorial(table, own) + log_factorial(table, rows - own)
             if base < value:
                 value = base
                 found = s
@@ -159,12 +182,12 @@ def _solve_two(cls, cnt, ptr, table, penalty):  # type: ignore[no-untyped-def]
         fresh += 1
         if fresh < _BLOCK:
             continue
-        begins[n_blocks] = n_starts - fresh
-        levels[n_blocks] = 0
-        n_blocks += 1
+        # Test the newest starts, then twice as many, up to all: each is tested again and again, ever further
+        # from the end, at the scale of its distance.
+        width = fresh
         fresh = 0
         while True:
-            begin = begins[n_blocks - 1]
+            begin = max(n_starts - width, 0)
             _mark_dominated(begin, n_starts, total, ones, best, upper, lower, keep)
             kept = begin
             for s in range(begin, n_starts):
@@ -172,23 +195,57 @@ def _solve_two(cls, cnt, ptr, table, penalty):  # type: ignore[no-untyped-def]
                     where[kept], total[kept], ones[kept], best[kept] = where[s], total[s], ones[s], best[s]
                     kept += 1
             n_starts = kept
-            if n_blocks == 1 or levels[n_blocks - 1] != levels[n_blocks - 2]:
+            if begin == 0:
                 break
-            n_blocks -= 1
-            levels[n_blocks - 1] += 1
-        if levels[n_blocks - 1] >= 2:
-            # A start whose way to here costs no less than the best way to here is dropped for good.
+            width *= 2
+        n_blocks += 1
+        if n_blocks % _ENTROPY_EVERY == 0:
+            # A start from which the way here costs no less than the best way here is dropped for good.
             kept = 0
-            b = 0
             for s in range(n_starts):
-                while b < n_blocks and begins[b] == s:
-                    begins[b] = kept
-                    b += 1
                 if s == n_starts - 1 or best[s] + _entropy(n - total[s], m - ones[s]) < value:
                     where[kept], total[kept], ones[kept], best[kept] = where[s], total[s], ones[s], best[s]
                     kept += 1
             n_starts = kept
     return value, _trace(parent, n_elements)
+
+
+@numba.njit(cache=True, nogil=True)
+def hull_corners(cls, cnt, ptr, block):  # type: ignore[no-untyped-def]
+    """Elements where the path of two classes turns: corners of its hull, ``block`` elements at a time.
+
+    While no part lies inside a block, an optimal cut is at one of these.
+    """
+    n_elements = ptr.shape[0] - 1
+    corners = np.empty(n_elements + 1, np.int64)
+    total = np.zeros(block + 1, np.int64)
+    ones = np.zeros(block + 1, np.int64)
+    upper = np.empty(block + 1, np.int64)
+    lower = np.empty(block + 1, np.int64)
+    n_corners = 0
+    for first in range(0, n_elements, block):
+        stop = min(first + block, n_elements)
+        for e in range(first, stop):
+            n = total[e - first]
+            m = ones[e - first]
+            for i in range(ptr[e], ptr[e + 1]):
+                n += cnt[i]
+                if cls[i] == 1:
+                    m += cnt[i]
+            total[e - first + 1] = n
+            ones[e - first + 1] = m
+        _chains(0, stop - first + 1, total, ones, upper, lower)
+        # Both chains share their ends; the last point is the first of the next block.
+        up = low = 0
+        while True:
+            at = min(upper[up], lower[low])
+            if at == stop - first:
+                break
+            corners[n_corners] = first + at
+            n_corners += 1
+            up += upper[up] == at
+            low += lower[low] == at
+    return corners[:n_corners].copy()
 
 
 @numba.njit(cache=True, nogil=True)
@@ -282,7 +339,9 @@ class Partition(NamedTuple):
     optimal: bool
 
 
-def search_exact(axis: Axis, penalty: FloatArray, *, prove: bool = True) -> Partition:
+def search_exact(
+    axis: Axis, penalty: FloatArray, *, prove: bool = True, guess: int = _FIRST_GUESS
+) -> Partition:
     """Cheapest partition of an axis, proven when the supporting penalties close every number of parts.
 
     Parameters
@@ -292,7 +351,9 @@ def search_exact(axis: Axis, penalty: FloatArray, *, prove: bool = True) -> Part
     penalty : array of shape (most parts,)
         ``penalty[I - 1]`` is the cost of having I parts, growing and concave in I.
     prove : bool
-        False stops at the first penalty that gives back the number of parts it was drawn from.
+        False stops after the tangents to the penalty, which as a rule have found the optimum.
+    guess : int
+        Number of parts at which the first tangent is drawn.
     """
     n_classes = axis.n_classes
     table = factorial_table(axis.total + n_classes)
@@ -325,11 +386,15 @@ def search_exact(axis: Axis, penalty: FloatArray, *, prove: bool = True) -> Part
                 best = Partition(starts, cost, False)
         return found
 
-    at = 1
-    tried = set()
-    while at not in tried and at < most:
+    # Tangents to the penalty: the number of parts found at one is where the next is drawn.
+    at = min(guess, most - 1)
+    tried: set[int] = set()
+    for _ in range(_MOST_TANGENTS):
+        # What needs one part at a low penalty needs one at every higher.
+        if at in tried or (at == 1 and tried):
+            break
         tried.add(at)
-        at = solve(float(penalty[at] - penalty[at - 1]))
+        at = min(solve(float(penalty[at] - penalty[at - 1])), most - 1)
     if not prove:
         return best._replace(optimal=False)
     for _ in range(_MOST_PENALTIES):
@@ -358,14 +423,17 @@ def _next_slope(
     gap = candidates[(candidates > left) & ((candidates < right) | (right == 0))]
     if gap.shape[0] == 0:
         return float(penalty[min(promising, penalty.shape[0] - 1)] - penalty[promising - 1]), math.nan
-    # A line through the left point rules out the whole gap if its slope is at most this.
+    # A line through the left point rules out the whole gap if its slope is at most ``from_left``; one through
+    # the right point if at least ``from_right``. Neither is there to be found on the far side of the chord.
     from_left = float(np.min((known[left] + penalty[gap - 1] - target) / (gap - left)))
     if right == 0:
-        return max(from_left, 0.0), math.nan
-    chord = (known[left] - known[right]) / (right - left)
-    if from_left > chord:
-        return from_left, chord
+        # A little less than needed, so that what is found instead has its own line close the gap beyond it.
+        return max(0.97 * from_left, 0.0), math.nan
     from_right = float(np.max((target - known[right] - penalty[gap - 1]) / (right - gap)))
-    if from_right < chord:
-        return from_right, chord
-    return chord, chord
+    chord = (known[left] - known[right]) / (right - left)
+    slopes = [slope for slope in (from_left, from_right) if (slope > chord) == (slope == from_left)]
+    left_cost = known[left] + penalty[left - 1]
+    right_cost = known[right] + penalty[min(right, penalty.shape[0]) - 1]
+    if left_cost > right_cost:
+        slopes.reverse()
+    return (slopes[0] if slopes else chord), chord

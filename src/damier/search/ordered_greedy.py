@@ -8,12 +8,18 @@ from __future__ import annotations
 
 import numba
 import numpy as np
+import numpy.typing as npt
 
-from damier.search.ordered_axis import part_counts
+from damier.search.ordered_axis import Axis, part_counts
 from damier.search.ordered_costs import log_factorial, part_cost
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
 
 # Cost differences below this are rounding; equal merges are then made from left to right.
 _RESOLUTION = 1e-9
+# What a change must gain: more than sums of a million differences can err.
+_LEAST_GAIN = 1e-7
 
 
 @numba.njit(cache=True, nogil=True)
@@ -128,20 +134,29 @@ def merge_greedily(cls, cnt, ptr, n_classes, table, penalty):  # type: ignore[no
 
 
 @numba.njit(cache=True, nogil=True)
-def _best_cut(cls, cnt, ptr, table, first, stop, near, far):  # type: ignore[no-untyped-def]
-    """Cut the elements first .. stop in two at the least cost: that cost and the element right of the cut."""
+def _best_cut(cls, cnt, ptr, table, first, low, high, stop, near, far):  # type: ignore[no-untyped-def]
+    """Cut the elements first .. stop in two at the least cost, the cut between ``low`` and ``high``.
+
+    Returns that cost, the element right of the cut, and the cost of not cutting at all.
+    """
     n_classes = near.shape[0]
     near[:] = 0
     far[:] = 0
-    n_near = n_far = 0
-    for i in range(ptr[first], ptr[stop]):
+    for i in range(ptr[first], ptr[low]):
+        near[cls[i]] += cnt[i]
+    for i in range(ptr[low], ptr[stop]):
         far[cls[i]] += cnt[i]
-        n_far += cnt[i]
+    n_near = n_far = 0
+    for j in range(n_classes):
+        n_near += near[j]
+        n_far += far[j]
     cost = part_cost(table, far)
+    if low > first:
+        cost += part_cost(table, near)
     least = np.inf
     where = first
     shift = n_classes - 1
-    for e in range(first, stop - 1):
+    for e in range(low, high):
         for i in range(ptr[e], ptr[e + 1]):
             j, w = cls[i], cnt[i]
             a, b = near[j], far[j]
@@ -156,102 +171,104 @@ def _best_cut(cls, cnt, ptr, table, first, stop, near, far):  # type: ignore[no-
         if cost < least - _RESOLUTION:
             least = cost
             where = e + 1
-    return least, where
+    for j in range(n_classes):
+        near[j] += far[j]
+    return least, where, part_cost(table, near)
 
 
 @numba.njit(cache=True, nogil=True)
-def improve(cls, cnt, ptr, n_classes, table, penalty, starts, widest):  # type: ignore[no-untyped-def]
-    """Repeat the best split, merge, move, or merge of three cut in two, until none gains.
-
-    ``widest`` limits what is tried: 2 leaves out the merges of three.
-    """
+def _improve(cls, cnt, ptr, n_classes, table, penalty, starts, widest, reach):  # type: ignore[no-untyped-def]
+    """Improve as ``improve`` does, until nothing gains or the room for new parts is used up."""
     n_elements = ptr.shape[0] - 1
     n_parts = starts.shape[0]
     room = 2 * n_parts + 16
     edge = np.empty(room + 1, np.int64)
-    edge[:n_parts] = starts
+    for p in range(n_parts):
+        edge[p] = starts[p]
     edge[n_parts] = n_elements
-    # For each part and width 1, 2, 3: least cost of cutting the parts p .. p + width in two, and where.
+    # For the parts p .. p + width: least cost when cut in two, where to cut, cost uncut; row width - 1.
     cut_cost = np.empty((3, room), np.float64)
     cut_at = np.empty((3, room), np.int64)
-    whole = np.empty((2, room), np.float64)
+    whole = np.empty((3, room), np.float64)
     stale = np.ones((3, room), np.bool_)
     near = np.empty(n_classes, np.int64)
     far = np.empty(n_classes, np.int64)
-    while True:
-        least = -1e-7
-        kind = best = -1
-        grow = np.inf
-        if n_parts < min(penalty.shape[0], n_elements):
-            grow = penalty[n_parts] - penalty[n_parts - 1]
-        shrink = penalty[n_parts - 2] - penalty[n_parts - 1] if n_parts > 1 else np.inf
+    while n_parts < room:
         for width in range(1, widest + 1):
             for p in range(n_parts - width + 1):
-                if stale[width - 1, p]:
-                    stale[width - 1, p] = False
-                    first, stop = edge[p], edge[p + width]
-                    cut_cost[width - 1, p], cut_at[width - 1, p] = _best_cut(
-                        cls, cnt, ptr, table, first, stop, near, far
-                    )
-                    if width < 3:
-                        # ``near`` and ``far`` together hold the counts of all the parts.
-                        for j in range(n_classes):
-                            near[j] += far[j]
-                        whole[width - 1, p] = part_cost(table, near)
+                if not stale[width - 1, p]:
+                    continue
+                stale[width - 1, p] = False
+                first, stop = edge[p], edge[p + width]
+                low, high = first, stop - 1
+                if width == 2:
+                    low, high = max(low, edge[p + 1] - reach), min(high, edge[p + 1] + reach)
+                cost, where, uncut = _best_cut(cls, cnt, ptr, table, first, low, high, stop, near, far)
+                cut_cost[width - 1, p] = cost
+                cut_at[width - 1, p] = where
+                whole[width - 1, p] = uncut
+        grow = shrink = np.inf
+        if n_parts < penalty.shape[0]:
+            grow = penalty[n_parts] - penalty[n_parts - 1]
+        if n_parts > 1:
+            shrink = penalty[n_parts - 2] - penalty[n_parts - 1]
+        least = -_LEAST_GAIN
+        best = span = 0
+        cut = True
         for p in range(n_parts):
-            gain = cut_cost[0, p] + grow - whole[0, p]
-            if gain < least:
-                least, kind, best = gain, 1, p
-        for p in range(n_parts - 1):
-            now = whole[0, p] + whole[0, p + 1]
-            gain = cut_cost[1, p] - now
-            if gain < least and cut_at[1, p] != edge[p + 1]:
-                least, kind, best = gain, 2, p
-            gain = whole[1, p] + shrink - now
-            if gain < least:
-                least, kind, best = gain, 0, p
-        if widest > 2:
-            for p in range(n_parts - 2):
-                gain = cut_cost[2, p] + shrink - whole[0, p] - whole[0, p + 1] - whole[0, p + 2]
-                if gain < least:
-                    least, kind, best = gain, 3, p
-        if kind < 0:
+            now = whole[0, p]
+            if cut_cost[0, p] + grow - now < least:
+                least, best, span, cut = cut_cost[0, p] + grow - now, p, 1, True
+            if p + 1 < n_parts:
+                now += whole[0, p + 1]
+                if cut_cost[1, p] - now < least:
+                    least, best, span, cut = cut_cost[1, p] - now, p, 2, True
+                if whole[1, p] + shrink - now < least:
+                    least, best, span, cut = whole[1, p] + shrink - now, p, 2, False
+            if p + 2 < n_parts and widest > 2:
+                now += whole[0, p + 2]
+                if cut_cost[2, p] + shrink - now < least:
+                    least, best, span, cut = cut_cost[2, p] + shrink - now, p, 3, True
+        if span == 0:
             break
-        before = n_parts
-        old_span = kind if kind > 0 else 2
-        if kind == 1:
-            n_parts += 1
-        elif kind != 2:
-            n_parts -= 1
-        shift = n_parts - before
-        new_span = old_span + shift
-        at = cut_at[kind - 1, best] if kind > 0 else -1
-        if n_parts > room - 1:
-            extra = room
-            room += extra
-            edge = np.concatenate((edge, np.empty(extra, np.int64)))
-            cut_cost = np.concatenate((cut_cost, np.empty((3, extra), np.float64)), axis=1)
-            cut_at = np.concatenate((cut_at, np.empty((3, extra), np.int64)), axis=1)
-            whole = np.concatenate((whole, np.empty((2, extra), np.float64)), axis=1)
-            stale = np.concatenate((stale, np.ones((3, extra), np.bool_)), axis=1)
-        if shift > 0:
-            for p in range(before, best + old_span - 1, -1):
-                edge[p + 1] = edge[p]
-                cut_cost[:, p + 1] = cut_cost[:, p]
-                cut_at[:, p + 1] = cut_at[:, p]
-                whole[:, p + 1] = whole[:, p]
-                stale[:, p + 1] = stale[:, p]
-        elif shift < 0:
-            for p in range(best + old_span, before + 1):
-                edge[p - 1] = edge[p]
-                cut_cost[:, p - 1] = cut_cost[:, p]
-                cut_at[:, p - 1] = cut_at[:, p]
-                whole[:, p - 1] = whole[:, p]
-                stale[:, p - 1] = stale[:, p]
-        if at >= 0:
-            edge[best + 1] = at
-        for p in range(max(best - 2, 0), best + new_span):
-            stale[:, p] = True
-        for p in range(n_parts, room):
-            stale[:, p] = True
-    return edge[:n_parts].copy()
+        where = cut_at[span - 1, best]
+        # The parts best .. best + span become one, or two when cut; those behind move up or down.
+        move = (2 if cut else 1) - span
+        order = np.arange(best + span, n_parts + 1)
+        if move > 0:
+            order = order[::-1].copy()
+        for p in order:
+            edge[p + move] = edge[p]
+            if p < n_parts:
+                for w in range(3):
+                    cut_cost[w, p + move] = cut_cost[w, p]
+                    cut_at[w, p + move] = cut_at[w, p]
+                    whole[w, p + move] = whole[w, p]
+                    stale[w, p + move] = stale[w, p]
+        n_parts += move
+        if cut:
+            edge[best + 1] = where
+        for w in range(3):
+            for p in range(max(best - w, 0), best + 2):
+                if p < room:
+                    stale[w, p] = True
+            # Groups of parts that now reach the end did not exist before.
+            for p in range(max(n_parts - w - 1, 0), n_parts):
+                stale[w, p] = True
+    return edge[:n_parts].copy(), n_parts < room
+
+
+def improve(
+    axis: Axis, table: FloatArray, penalty: FloatArray, starts: IntArray, widest: int, reach: int
+) -> IntArray:
+    """Repeat the best split, merge, move, or merge of three cut in two, until none gains.
+
+    Two limits for long axes: ``widest`` 2 leaves out the merges of three, and a cut is moved by no more than
+    ``reach`` elements at a time.
+    """
+    done = False
+    while not done:
+        starts, done = _improve(
+            axis.cls, axis.cnt, axis.ptr, axis.n_classes, table, penalty, starts, widest, reach
+        )
+    return starts
