@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from damier.criteria import discretization_cost, log_bell_table
+from damier.search import ordered
 from damier.search.ordered import discretize, partition_ordered
 from tests import naive
 
@@ -79,6 +80,54 @@ def test_exact_equals_the_oracle(seed):
     greedy = discretize(x, codes, n_classes, search="greedy")
     np.testing.assert_array_equal(recount(greedy, x, codes, n_classes), greedy.counts)
     assert least - 1e-9 <= greedy.cost <= greedy.null_cost + 1e-9
+
+
+def long_problem(seed, n_classes, n=20_000):
+    """Waves, steps or noise, with a few atoms, long enough for the searches of long axes."""
+    rng = np.random.default_rng(seed)
+    x = rng.random(n)
+    if seed % 3 == 0:
+        odds = np.stack([np.sin((3 + 4 * j) * x + j) for j in range(n_classes)], axis=1)
+        codes = (odds * 2 + rng.gumbel(size=odds.shape)).argmax(axis=1)
+    elif seed % 3 == 1:
+        codes = np.where(rng.random(n) < 0.3, rng.integers(0, n_classes, n), (x * 25).astype(int) % n_classes)
+    else:
+        codes = rng.integers(0, n_classes, n)
+    x[rng.random(n) < 0.02] = 0.5
+    return x, codes.astype(np.int32)
+
+
+@pytest.mark.parametrize("seed", range(9))
+def test_long_axes_come_close_to_the_optimum(seed, monkeypatch):
+    for n_classes, slack in ((2, 1e-7), (4, 3.0)):
+        x, codes = long_problem(seed, n_classes)
+        exact = discretize(x, codes, n_classes, search="exact")
+        assert exact.optimal
+        with monkeypatch.context() as patch:
+            patch.setattr(ordered, "_MOST_ELEMENTS_TWO", 100)
+            patch.setattr(ordered, "_MOST_ELEMENTS_MANY", 100)
+            patch.setattr(ordered, "_MOST_BLOCKS", 2000)
+            patch.setattr(ordered, "_LAST_CUTS", 500)
+            close = discretize(x, codes, n_classes)
+            greedy = discretize(x, codes, n_classes, search="greedy")
+        for found in (close, greedy):
+            np.testing.assert_array_equal(recount(found, x, codes, n_classes), found.counts)
+        assert not close.optimal
+        assert exact.cost - 1e-7 <= close.cost <= exact.cost + slack
+        assert exact.cost - 1e-7 <= greedy.cost <= greedy.null_cost
+        if seed % 3 == 2:
+            assert len(exact.counts) == 1
+
+
+def test_counts_beyond_the_table_of_factorials():
+    """Weights push the counts past the table, where Stirling's series continues it."""
+    x, codes = long_problem(0, 2, n=60)
+    weights = np.full(60, 100_000)
+    found = discretize(x, codes, 2, weights=weights)
+    counts = naive.ordered_counts(x, codes, 2, weights)
+    least = naive.ordered_optimum(counts, naive.ordered_interval_penalty(weights.sum(), len(counts)))
+    assert found.cost == pytest.approx(least, rel=1e-9)
+    assert found.optimal
 
 
 def test_greedy_is_seldom_beaten():
@@ -209,6 +258,7 @@ def test_read_only_input_and_threads():
 def test_without_the_compiler():
     script = """
 import numpy as np
+from damier.search import ordered
 from damier.search.ordered import discretize
 x = np.arange(60.0) % 37
 for n_classes in (2, 3):

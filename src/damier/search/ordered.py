@@ -23,7 +23,7 @@ Search = Literal["auto", "greedy", "exact"]
 _LAST_CUTS = 1000
 # ``auto`` is exact up to this many elements with two classes, and this many with more.
 _MOST_ELEMENTS_TWO = 1 << 17
-_MOST_ELEMENTS_MANY = 4000
+_MOST_ELEMENTS_MANY = 1 << 13
 # Beyond that: elements between which two classes keep the corners of their path, and blocks of rows that many
 # classes start from. Tables of this size never have more parts than the last figure allows.
 _STRETCH = 128
@@ -80,7 +80,7 @@ def discretize(
         How many times each row counts.
     search : {"auto", "greedy", "exact"}
         "exact" proves the optimum. "greedy" merges from the finest intervals, then improves locally. "auto"
-        is exact on up to 131,072 elements (pure runs of values) with two classes and 4,000 with more, else
+        is exact on up to 131,072 elements (pure runs of values) with two classes and 8,192 with more, else
         exact over the last cuts of the greedy hierarchy, then improved at full resolution.
 
     Returns
@@ -178,14 +178,11 @@ def _search_corners(axis: Axis, penalty: FloatArray) -> Partition:
     """Two classes: exact search over the corners of short stretches, then all around the cuts it found."""
     penalty = penalty[:_MOST_PARTS]
     corners = hull_corners(axis.cls, axis.cnt, axis.ptr, _STRETCH)
-    cuts = corners[search_exact(axis.coarsened(corners), penalty, prove=False).starts]
-    if cuts.shape[0] > 1:
-        around = (cuts[1:, None] + np.arange(-_STRETCH, _STRETCH + 1)).ravel()
-        around = around[(around > 0) & (around < axis.n_elements)]
-        finer = np.union1d(corners, around)
-        guess = cuts.shape[0]
-        cuts = finer[search_exact(axis.coarsened(finer), penalty, prove=False, guess=guess).starts]
-    return Partition(cuts, 0.0, False)
+    starts = _search_among(axis, penalty, corners)
+    if starts.shape[0] > 1:
+        finer = _around(axis, starts, np.arange(-_STRETCH, _STRETCH + 1), corners)
+        starts = _search_among(axis, penalty, finer, guess=starts.shape[0])
+    return Partition(starts, 0.0, False)
 
 
 def _search_blocks(axis: Axis, penalty: FloatArray, search: Search) -> Partition:
@@ -193,15 +190,32 @@ def _search_blocks(axis: Axis, penalty: FloatArray, search: Search) -> Partition
     table = factorial_table(axis.total + axis.n_classes)
     blocks = block_starts(axis.cnt, axis.ptr, -(-axis.total // _MOST_BLOCKS))
     coarse = axis if blocks.shape[0] == axis.n_elements else axis.coarsened(blocks)
+    widest, reach = (3, axis.n_elements) if coarse is axis else (2, _REACH)
     removed, n_parts = merge_greedily(coarse.cls, coarse.cnt, coarse.ptr, axis.n_classes, table, penalty)
     if search == "greedy":
         starts = _with_zero(blocks[removed[removed.shape[0] + 1 - n_parts :]])
-    else:
-        last = _with_zero(blocks[removed[-_LAST_CUTS:]])
-        starts = last[search_exact(axis.coarsened(last), penalty, prove=False).starts]
-    widest, reach = (3, axis.n_elements) if coarse is axis else (2, _REACH)
+        return Partition(improve(axis, table, penalty, starts, widest, reach), 0.0, False)
+    starts = _search_among(axis, penalty, _with_zero(blocks[removed[-_LAST_CUTS:]]))
     starts = improve(axis, table, penalty, starts, widest, reach)
+    if starts.shape[0] > 1:
+        # Once more, among finer cuts and those ever closer to the ones found: cuts move together.
+        steps = np.unique((2.0 ** np.arange(0, 12, 0.25)).astype(np.int64))
+        finer = _with_zero(blocks[removed[-4 * _LAST_CUTS :]])
+        finer = _around(axis, starts, np.concatenate((-steps, [0], steps)), finer)
+        starts = _search_among(axis, penalty, finer, guess=starts.shape[0])
+        starts = improve(axis, table, penalty, starts, widest, reach)
     return Partition(starts, 0.0, False)
+
+
+def _search_among(axis: Axis, penalty: FloatArray, starts: IntArray, **options: int) -> IntArray:
+    """Choose the best of the given starts of parts."""
+    return starts[search_exact(axis.coarsened(starts), penalty, prove=False, **options).starts]
+
+
+def _around(axis: Axis, starts: IntArray, steps: IntArray, others: IntArray) -> IntArray:
+    """Add to ``others`` the elements that lie ``steps`` away from a start."""
+    near = (starts[1:, None] + steps).ravel()
+    return np.union1d(others, near[(near > 0) & (near < axis.n_elements)])
 
 
 def _with_zero(cuts: IntArray) -> IntArray:

@@ -359,7 +359,7 @@ def _coarsen(cls, cnt, ptr, starts, n_classes):  # type: ignore[no-untyped-def]
 
 @numba.njit(cache=True, nogil=True)
 def block_starts(cnt, ptr, rows):  # type: ignore[no-untyped-def]
-    """Elements that begin a block when blocks are closed at ``rows`` rows; a heavier element is one of its own."""
+    """Elements that begin a block, if blocks close at ``rows`` rows and a heavier element begins its own."""
     n_elements = ptr.shape[0] - 1
     starts = np.empty(n_elements, np.int64)
     n_blocks = 0

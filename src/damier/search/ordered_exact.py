@@ -67,7 +67,7 @@ def _mark_dominated(lo, hi, total, ones, best, upper, lower, keep):  # type: ign
     next_up = next_low = lo
     y_up = y_low = best_up = best_low = dy_up = dy_low = dbest_up = dbest_low = 0.0
     for s in range(lo, hi):
-        keep[s] = s == next_up or s == next_low
+        keep[s] = s in (next_up, next_low)
         if s == next_up:
             up += 1
             if s + 1 < hi:
@@ -388,13 +388,11 @@ def search_exact(
 
     # Tangents to the penalty: the number of parts found at one is where the next is drawn.
     at = min(guess, most - 1)
-    tried: set[int] = set()
     for _ in range(_MOST_TANGENTS):
-        # What needs one part at a low penalty needs one at every higher.
-        if at in tried or (at == 1 and tried):
+        drawn_at, at = at, solve(float(penalty[at] - penalty[at - 1]))
+        # What is one part at a low penalty is one at every higher; and near its own tangent is near enough.
+        if at == 1 or at >= most or abs(at - drawn_at) <= drawn_at // 32:
             break
-        tried.add(at)
-        at = min(solve(float(penalty[at] - penalty[at - 1])), most - 1)
     if not prove:
         return best._replace(optimal=False)
     for _ in range(_MOST_PENALTIES):
