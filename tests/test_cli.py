@@ -1,0 +1,153 @@
+"""The command line does what its help says, and says what is wrong in one sentence."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+from damier import MODLEncoder, __version__
+from damier.cli import app
+
+HOSTILE = 'a"b<script>'
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "160")
+    return tmp_path
+
+
+@pytest.fixture
+def frame():
+    rows = range(60)
+    return pd.DataFrame(
+        {
+            HOSTILE: [None if i % 10 == 0 else i for i in rows],
+            "colour": [("red", "blue", None)[i % 3] for i in rows],
+            "Class": ["low" if i < 30 else "high" for i in rows],
+        }
+    )
+
+
+def run(*arguments):
+    result = CliRunner().invoke(app, [str(a) for a in arguments])
+    assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
+    return result
+
+
+def failed(code, *arguments):
+    result = run(*arguments)
+    assert result.exit_code == code
+    assert result.stdout == ""
+    assert result.stderr.startswith("Error: ")
+    assert "Traceback" not in result.stderr
+    return result.stderr
+
+
+def test_sample_needs_no_file(here):
+    result = run("report", "--sample", "--no-progress")
+    assert result.exit_code == 0
+    assert "contract" in result.stdout
+    assert "sample-report.html" in result.stdout
+    page = (here / "sample-report.html").read_text("utf-8")
+    assert "monthly charge, €" in page
+    assert len(page) < 100_000
+
+
+@pytest.mark.parametrize("kind", ["csv", "tsv", "parquet"])
+def test_report_says_what_the_transformer_finds(here, frame, kind):
+    file = here / f"toys.{kind}"
+    if kind == "parquet":
+        frame.to_parquet(file)
+    else:
+        frame.to_csv(file, index=False, sep="," if kind == "csv" else "\t")
+    result = run("report", file, "--target", "Class", "--json", "toys.json", "-j", "2")
+    assert result.exit_code == 0
+    assert HOSTILE in result.stdout
+    page = (here / "toys-report.html").read_text("utf-8")
+    assert HOSTILE not in page
+    assert "a&#34;b&lt;script&gt;" in page
+
+    summary = json.loads((here / "toys.json").read_text("utf-8"))
+    encoder = MODLEncoder(short_bounds=True).fit(frame.drop(columns="Class"), frame["Class"])
+    assert [v["name"] for v in summary["variables"]] == [HOSTILE, "colour"]
+    assert summary["dataset"]["missing"] == 6 + 20
+    for variable in summary["variables"]:
+        partition = encoder.partitions_[variable["name"]]
+        assert variable["level"] == pytest.approx(partition.level, abs=1e-12)
+        assert [part["counts"] for part in variable["table"]] == partition.counts.tolist()
+        assert [part["label"] for part in variable["table"]] == list(partition.labels)
+
+
+def test_whole_number_targets_are_named_as_in_the_file(here):
+    (here / "t.csv").write_text("x,y\n" + "".join(f"{i},{int(i > 20)}\n" for i in range(40)))
+    run("report", "t.csv", "-t", "y", "--json", "t.json")
+    assert json.loads((here / "t.json").read_text("utf-8"))["target"]["classes"] == ["0", "1"]
+
+
+def test_commas_in_quoted_names_do_not_hide_semicolons(here):
+    rows = "".join(f"{i};{'a' if i < 20 else 'b'}\n" for i in range(40))
+    (here / "t.csv").write_text('"size, ""net""";class\n' + rows, encoding="utf-8")
+    assert 'size, "net"' in run("report", "t.csv", "-t", "class").stdout
+
+
+def test_unknown_target_names_what_is_near(here, frame):
+    frame.to_csv("toys.csv", index=False)
+    assert "did you mean 'Class'?" in failed(2, "report", "toys.csv", "--target", "clas")
+    told = failed(2, "report", "toys.csv", "--target", "zzz")
+    assert "the columns are" in told
+    assert "'colour'" in told
+    assert "--target" in failed(2, "report", "toys.csv")
+
+
+def test_missing_files_and_folders(here, frame):
+    frame.to_csv("toys.csv", index=False)
+    assert "did you mean 'toys.csv'?" in failed(2, "report", "toy.csv", "-t", "Class")
+    assert "folder" in failed(2, "report", "nowhere/toys.csv", "-t", "Class")
+    assert "is a folder" in failed(2, "report", ".", "-t", "Class")
+    assert "no folder" in failed(2, "report", "toys.csv", "-t", "Class", "-o", "nowhere/page.html")
+    assert "is a folder" in failed(2, "report", "toys.csv", "-t", "Class", "-o", ".")
+    assert "--sample" in failed(2, "report")
+    assert "not both" in failed(2, "report", "toys.csv", "--sample")
+    assert "--n-jobs" in failed(2, "report", "toys.csv", "-t", "Class", "-j", "0")
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "told"),
+    [
+        ("t.parquet", b"x,y\n1,a\n", "not a Parquet file"),
+        ("t.csv", b"PAR1\x00\x00", "not text"),
+        ("t.csv", b"x,y\n1,a\n2,a\n", "constant"),
+        ("t.csv", b"x,y\n1,a\n2,\n", "missing in 1 row"),
+        ("t.csv", b"x,y\n", "no rows"),
+        ("t.csv", b"", "empty"),
+        ("t.csv", b"y\na\nb\n", "no column beside the target"),
+        ("t.csv", b"x,x,y\n1,2,a\n", "appears more than once"),
+        ("t.csv", b"x,y\n1,0.5\n2,0.25\n", "classes are wanted"),
+        ("t.csv", b"x,y\n1,a,3\n", "line 2"),
+        ("t.xlsx", b"PK\x03\x04", "cannot tell the kind"),
+    ],
+)
+def test_data_that_cannot_be_reported_on(here, name, content, told):
+    (here / name).write_bytes(content)
+    assert told in failed(1, "report", name, "--target", "y")
+
+
+def test_version_and_help(here):
+    assert run("--version").stdout == f"damier {__version__}\n"
+    assert "damier report" in run("--help").stdout
+    told = run("report", "--help").stdout
+    assert "damier report customers.csv --target churn" in told
+
+
+def test_module_runs_as_the_command():
+    done = subprocess.run(
+        [sys.executable, "-m", "damier", "--version"], capture_output=True, text=True, check=True
+    )
+    assert done.stdout == f"damier {__version__}\n"
