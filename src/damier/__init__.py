@@ -13,6 +13,8 @@ __version__ = "0.1.0"
 
 _HOME_OF = {
     "BallPartitionClassifier": "damier.estimators.balls",
+    "Coclustering": "damier.estimators.coclustering",
+    "CoclusteringClassifier": "damier.estimators.coclustering",
     "MODLDiscretizer": "damier.estimators.transformers",
     "MODLGrouper": "damier.estimators.transformers",
     "MODLEncoder": "damier.estimators.transformers",
@@ -23,6 +25,7 @@ __all__ = ["__version__", *sorted(_HOME_OF)]
 
 if TYPE_CHECKING:
     from damier.estimators.balls import BallPartitionClassifier
+    from damier.estimators.coclustering import Coclustering, CoclusteringClassifier
     from damier.estimators.transformers import MODLDiscretizer, MODLEncoder, MODLGrouper
     from damier.search.gabriel import gabriel_graph
 

@@ -34,7 +34,7 @@ class TableEstimator(BaseEstimator):
     ) -> Training:
         """Read what ``fit`` was given; rows of weight zero are left out as if never there."""
         table = self._read_table(X, reset=True)
-        _warn_of_column_vector(y)
+        warn_of_column_vector(y)
         target = read_target(y, allow_unlabeled=allow_unlabeled)
         check_consistent_length(range(table.n_rows), target.codes)
         weights = read_weights(sample_weight, table.n_rows)
@@ -99,7 +99,8 @@ def _only(target: Target, kept: IntArray) -> Target:
     return Target(np.where(labeled, position[codes], np.int32(-1)), target.classes[seen])
 
 
-def _warn_of_column_vector(y: Any) -> None:
+def warn_of_column_vector(y: Any) -> None:
+    """Warn of a target given as one column, as scikit-learn does."""
     if isinstance(y, np.ndarray) and y.ndim == 2 and y.shape[1] == 1:
         warnings.warn(
             "A column-vector y was passed when a 1d array was expected. Please change the shape of y to "

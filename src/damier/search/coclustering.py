@@ -31,6 +31,8 @@ class FoundCoclustering:
 
     row_labels: Array
     column_labels: Array
+    row_typicality: Array
+    column_typicality: Array
     tree: MergeTree
     n_rounds: int
     ended: str
@@ -174,6 +176,7 @@ def search_coclustering(
             ended = "interrupted"
             run.note("interrupted")
         tree = run.finish()
+        row_typicality, column_typicality = search.typicality(0), search.typicality(1)
     finally:
         search.close()
     rows, columns = search.rows.n_clusters, search.columns.n_clusters
@@ -185,6 +188,8 @@ def search_coclustering(
     return FoundCoclustering(
         numbers[0][search.rows.labels],
         numbers[1][search.columns.labels],
+        row_typicality,
+        column_typicality,
         MergeTree(tree.axes, kept, gone, tree.costs),
         run.n_rounds,
         ended,

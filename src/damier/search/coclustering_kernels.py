@@ -372,3 +372,47 @@ def split_clusters(
                 changes[j] = after - before
                 for i in range(n_members):
                     sides[order[i]] = side[i]
+
+
+@numba.njit(cache=True, nogil=True)
+def mean_move_costs(
+    first: int,
+    last: int,
+    indptr: Array,
+    lengths: Array,
+    profile_cluster: Array,
+    profile_count: Array,
+    totals: Array,
+    labels: Array,
+    T: Array,
+    N: Array,
+    m: Array,
+    lf: Array,
+    typicality: Array,
+) -> None:
+    """Mean cost of moving each value to another cluster, weighted by the clusters' instances.
+
+    The number of clusters is taken to stay as it is, also for a value alone in its cluster.
+    """
+    J = T.shape[1]
+    cost = np.empty(J, np.float64)
+    everything = N.sum()
+    for v in range(first, last):
+        a = labels[v]
+        n_v = totals[v]
+        leaving = cluster_cost(lf, N[a], m[a]) - cluster_cost(lf, N[a] - n_v, m[a] - 1)
+        for j in range(J):
+            cost[j] = cluster_cost(lf, N[j] + n_v, m[j] + 1) - cluster_cost(lf, N[j], m[j])
+        for e in range(indptr[v], indptr[v] + lengths[v]):
+            k = profile_cluster[e]
+            c = profile_count[e]
+            t = T[k, a]
+            leaving -= log_factorial(lf, t) - log_factorial(lf, t - c)
+            for j in range(J):
+                t = T[k, j]
+                cost[j] -= log_factorial(lf, t + c) - log_factorial(lf, t)
+        total = 0.0
+        for j in range(J):
+            if j != a:
+                total += N[j] * (cost[j] - leaving)
+        typicality[v] = total / max(1, everything - N[a])

@@ -23,6 +23,7 @@ from damier.search.coclustering_kernels import (
     count_profiles,
     fill_cells,
     fill_steps,
+    mean_move_costs,
     propose_moves,
     split_clusters,
 )
@@ -301,6 +302,37 @@ class CoclusteringSearch:
                 everything = False
         this.close_gaps()
         return total
+
+    def typicality(self, axis: int) -> Array:
+        """Mean cost of moving each value of an axis to another cluster; 0 when there is one cluster."""
+        this = self.axes[axis]
+        self._count_profiles(axis)
+        T = np.zeros((self.axes[1 - axis].n_clusters, this.n_clusters), np.int32)
+        self._fill_cells(axis, T)
+        N = T.sum(axis=0, dtype=np.int64)
+        m = np.bincount(this.labels)
+        found = np.zeros(this.n_values)
+
+        def work(first: int, last: int) -> None:
+            mean_move_costs(
+                first,
+                last,
+                this.start,
+                this.lengths,
+                self.profile_cluster,
+                self.profile_count,
+                this.totals,
+                this.labels,
+                T,
+                N,
+                m,
+                self.lf,
+                found,
+            )
+
+        if this.n_clusters > 1:
+            self._in_parts(this.n_values, work)
+        return found
 
     def split(self, axis: int, slack: float, tries: int = 2, passes: int = 4) -> int:
         """Split the clusters of an axis in two where it costs little; return how many were split.

@@ -1,0 +1,461 @@
+"""A coclustering: clusters of rows and of columns, their blocks, and the merges down to one block.
+
+Paper 000, section 4. Rows and columns without any instance are in no cluster: label -1.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Literal, Self
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+from scipy.special import gammaln, xlogy
+
+from damier.criteria import log_bell_table, unsupervised_grid_cost
+from damier.intake.output import make_frame
+from damier.intake.table import FloatArray, IntArray
+from damier.models.plain import decode, encode, wanted
+
+AxisName = Literal["rows", "columns"]
+_AXIS_NAMES: tuple[AxisName, AxisName] = ("rows", "columns")
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class CoclusterAxis:
+    """One side of the table.
+
+    Parameters
+    ----------
+    name : str
+        What the values are: "texts", "words".
+    values : tuple, optional
+        Names of the values; None when they are known by their position.
+    labels : array of shape (n_values,)
+        Cluster of each value, -1 where it has no instance.
+    totals : array of shape (n_values,)
+        Instances of each value.
+    typicality : array of shape (n_values,)
+        What taking a value out of its cluster into another one costs, the mean over the other clusters
+        weighted by their instances; in nats, for the clusters the search found.
+    """
+
+    name: str
+    values: tuple[Any, ...] | None
+    labels: IntArray
+    totals: IntArray
+    typicality: FloatArray
+
+    @property
+    def n_clusters(self) -> int:
+        """Number of clusters."""
+        return int(self.labels.max(initial=-1)) + 1
+
+    def value(self, position: int) -> Any:
+        """Name of a value, its position when it has none."""
+        return position if self.values is None else self.values[position]
+
+    def sizes(self) -> IntArray:
+        """Values of each cluster."""
+        return np.bincount(self.labels[self.labels >= 0], minlength=self.n_clusters)
+
+    def members(self, cluster: int) -> IntArray:
+        """Positions of the values of a cluster, the most typical first."""
+        if not 0 <= cluster < self.n_clusters:
+            raise ValueError(f"no cluster {cluster} of {self.name}: there are {self.n_clusters}, from 0")
+        members = np.flatnonzero(self.labels == cluster)
+        return members[np.lexsort((members, -self.totals[members], -self.typicality[members]))]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything, in JSON types."""
+        return {
+            "name": self.name,
+            "values": None if self.values is None else encode(self.values),
+            "labels": self.labels.tolist(),
+            "totals": self.totals.tolist(),
+            "typicality": encode(self.typicality.tolist()),
+        }
+
+    @classmethod
+    def from_dict(cls, plain: dict[str, Any]) -> Self:
+        """Read back what `to_dict` wrote."""
+        values = wanted(plain, "values")
+        return cls(
+            name=wanted(plain, "name"),
+            values=None if values is None else decode(values),
+            labels=np.asarray(wanted(plain, "labels"), dtype=np.int64),
+            totals=np.asarray(wanted(plain, "totals"), dtype=np.int64),
+            typicality=np.asarray(decode(wanted(plain, "typicality")), dtype=np.float64),
+        )
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Merges:
+    """Merges of clusters, in order: ``gone`` went into ``kept``, on the rows (0) or the columns (1).
+
+    ``costs`` are those of the coclusterings after each merge.
+    """
+
+    axes: IntArray
+    kept: IntArray
+    gone: IntArray
+    costs: FloatArray
+
+    def __len__(self) -> int:
+        return len(self.axes)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class CoclusteringModel:
+    """Clusters of rows and columns.
+
+    Parameters
+    ----------
+    rows, columns : CoclusterAxis
+    cells : array of shape (n_row_clusters, n_column_clusters)
+        Instances of each block.
+    cost, null_cost : float
+        Formula 5 of this coclustering and of the one block, in nats.
+    best_cost : float
+        Cost of the coclustering the search found, of which this one may be a simplification.
+    merges : Merges
+        From this coclustering down to one block.
+    """
+
+    rows: CoclusterAxis
+    columns: CoclusterAxis
+    cells: IntArray
+    cost: float
+    null_cost: float
+    best_cost: float
+    merges: Merges
+
+    def __post_init__(self) -> None:
+        if self.cells.shape != (self.rows.n_clusters, self.columns.n_clusters):
+            raise ValueError(
+                f"{self.cells.shape} blocks for {self.rows.n_clusters} x {self.columns.n_clusters} clusters"
+            )
+        if len(self.merges) != sum(self.cells.shape) - 2:
+            raise ValueError(f"{len(self.merges)} merges do not lead from {self.cells.shape} to one block")
+
+    # ----- what was found
+
+    @property
+    def n_row_clusters(self) -> int:
+        """Number of row clusters."""
+        return int(self.cells.shape[0])
+
+    @property
+    def n_column_clusters(self) -> int:
+        """Number of column clusters."""
+        return int(self.cells.shape[1])
+
+    @property
+    def n_instances(self) -> int:
+        """Instances of the table: its non-zeros, or the sum of its counts."""
+        return int(self.cells.sum())
+
+    @property
+    def level(self) -> float:
+        """Share of the null cost that the coclustering saves."""
+        return max(0.0, 1.0 - self.cost / self.null_cost) if self.null_cost > 0 else 0.0
+
+    @property
+    def information(self) -> float:
+        """Share of what the search found that is kept: 1 as found, 0 with one block."""
+        return _share(self.cost, self.null_cost, self.best_cost)
+
+    def axis(self, name: AxisName | int) -> CoclusterAxis:
+        """Give the rows or the columns."""
+        if name not in (*_AXIS_NAMES, 0, 1):
+            raise ValueError(f"axis must be 'rows' or 'columns', got {name!r}")
+        return self.rows if name in ("rows", 0) else self.columns
+
+    @cached_property
+    def expected(self) -> FloatArray:
+        """Instances each block would hold if rows and columns were independent."""
+        return np.outer(self.cells.sum(axis=1), self.cells.sum(axis=0)) / max(self.n_instances, 1)
+
+    @cached_property
+    def contributions(self) -> FloatArray:
+        """What each block adds to the mutual information of the clusters, in nats; they sum up to it."""
+        share = self.cells / max(self.n_instances, 1)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            ratio = np.where(self.cells > 0, self.cells / self.expected, 1.0)
+        return np.asarray(xlogy(share, ratio))
+
+    def blocks(self, backend: str | None = None) -> Any:
+        """Blocks as a frame: both clusters, instances, those expected, part of the mutual information."""
+        i, j = np.indices(self.cells.shape).reshape(2, -1)
+        return make_frame(
+            {
+                "row_cluster": i.tolist(),
+                "column_cluster": j.tolist(),
+                "count": self.cells.ravel().tolist(),
+                "expected": self.expected.ravel().tolist(),
+                "information": self.contributions.ravel().tolist(),
+            },
+            backend,
+        )
+
+    def clusters(self, axis: AxisName | int, n_typical: int = 5, backend: str | None = None) -> Any:
+        """Clusters of an axis as a frame: values, instances, part of the information, most typical values."""
+        side = self.axis(axis)
+        along = 1 if side is self.rows else 0
+        typical = [
+            ", ".join(str(side.value(v)) for v in side.members(c)[:n_typical]) for c in range(side.n_clusters)
+        ]
+        return make_frame(
+            {
+                "cluster": list(range(side.n_clusters)),
+                "values": side.sizes().tolist(),
+                "count": self.cells.sum(axis=along).tolist(),
+                "information": self.contributions.sum(axis=along).tolist(),
+                "typical_values": typical,
+            },
+            backend,
+        )
+
+    def typical_values(
+        self, cluster: int, axis: AxisName | int = "columns", n: int | None = None, backend: str | None = None
+    ) -> Any:
+        """Values of a cluster as a frame, the most typical first."""
+        side = self.axis(axis)
+        members = side.members(cluster)[:n]
+        return make_frame(
+            {
+                "value": [side.value(v) for v in members.tolist()],
+                "count": side.totals[members].tolist(),
+                "typicality": side.typicality[members].tolist(),
+            },
+            backend,
+        )
+
+    # ----- fewer clusters
+
+    def hierarchy(self, backend: str | None = None) -> Any:
+        """Coclusterings along the merges as a frame: numbers of clusters, cost, share of information kept."""
+        merged = np.concatenate([[-1], self.merges.axes])
+        costs = np.concatenate([[self.cost], self.merges.costs])
+        return make_frame(
+            {
+                "n_row_clusters": (self.n_row_clusters - np.cumsum(merged == 0)).tolist(),
+                "n_column_clusters": (self.n_column_clusters - np.cumsum(merged == 1)).tolist(),
+                "cost": costs.tolist(),
+                "information": [_share(c, self.null_cost, self.best_cost) for c in costs.tolist()],
+            },
+            backend,
+        )
+
+    def simplify(
+        self,
+        n_row_clusters: int | None = None,
+        n_column_clusters: int | None = None,
+        min_information: float | None = None,
+    ) -> CoclusteringModel:
+        """Merge clusters along the hierarchy.
+
+        Parameters
+        ----------
+        n_row_clusters, n_column_clusters : int, optional
+            At most this many clusters; the merges of that axis are made in the order of the hierarchy.
+        min_information : float, optional
+            As few clusters as keep this share of the information, between 0 and 1.
+        """
+        applied = np.zeros(len(self.merges), dtype=bool)
+        if min_information is not None:
+            if not 0.0 <= min_information <= 1.0:
+                raise ValueError(f"min_information must be between 0 and 1, got {min_information!r}")
+            kept = [_share(c, self.null_cost, self.best_cost) for c in self.merges.costs.tolist()]
+            enough = np.flatnonzero(np.asarray(kept) >= min_information - 1e-12)
+            applied[: enough[-1] + 1 if len(enough) else 0] = True
+        for axis, most in ((0, n_row_clusters), (1, n_column_clusters)):
+            if most is None:
+                continue
+            if most < 1:
+                raise ValueError(f"at least one cluster of {_AXIS_NAMES[axis]} must be left, got {most!r}")
+            steps = np.flatnonzero(self.merges.axes == axis)
+            applied[steps[: max(0, self.cells.shape[axis] - most)]] = True
+        return self._merged(applied)
+
+    def _merged(self, applied: npt.NDArray[np.bool_]) -> CoclusteringModel:
+        """Make some of the merges; on each axis they are its first ones."""
+        sides, numbers = [], []
+        for axis, side in enumerate((self.rows, self.columns)):
+            into = np.arange(side.n_clusters)
+            for s in np.flatnonzero(applied & (self.merges.axes == axis))[::-1]:
+                into[self.merges.gone[s]] = into[self.merges.kept[s]]
+            number = np.unique(into, return_inverse=True)[1]
+            numbers.append(number)
+            # an empty value stays in no cluster: the last entry serves its label, -1
+            sides.append(replace(side, labels=np.append(number, -1)[side.labels]))
+        cells = np.zeros([side.n_clusters for side in sides], dtype=np.int64)
+        np.add.at(cells, np.ix_(numbers[0], numbers[1]), self.cells)
+        rest = ~applied
+        axes = self.merges.axes[rest]
+        renumbered = [
+            np.where(axes == 0, *(n[np.minimum(ends[rest], len(n) - 1)] for n in numbers))
+            for ends in (self.merges.kept, self.merges.gone)
+        ]
+        rows, columns = sides
+        cost = cells_cost(cells, rows, columns)
+        merges = Merges(axes=axes, kept=renumbered[0], gone=renumbered[1], costs=np.zeros(len(axes)))
+        costs = _replay(cells, rows, columns, merges, cost)
+        return replace(
+            self,
+            rows=rows,
+            columns=columns,
+            cells=cells,
+            cost=cost,
+            merges=replace(merges, costs=costs),
+        )
+
+    # ----- rows never seen
+
+    def predict(self, counts: Any) -> IntArray:
+        """Find the row cluster that takes each new row at least cost; -1 for rows without a known column.
+
+        Parameters
+        ----------
+        counts : sparse matrix or array of shape (n, n_columns)
+            Over the columns of the training table, in their order.
+        """
+        table = sparse.csr_array(counts)
+        labels = self.columns.labels
+        known = np.flatnonzero(labels >= 0)
+        to_cluster = sparse.csr_array(
+            (np.ones(len(known), np.int64), (known, labels[known])),
+            shape=(len(labels), self.n_column_clusters),
+        )
+        profiles = sparse.csr_array(table.astype(np.int64) @ to_cluster)
+        profiles.sum_duplicates()
+        profiles.eliminate_zeros()
+        found = np.full(table.shape[0], -1, dtype=np.int64)
+        sizes, totals = self.rows.sizes(), self.cells.sum(axis=1)
+        block = max(1, 4_000_000 // max(1, self.n_row_clusters))
+        for first in range(0, table.shape[0], block):
+            part = profiles[first : first + block]
+            n_new = np.asarray(part.sum(axis=1)).ravel()
+            # what the cluster costs more, less what its blocks cost less
+            cost = _cluster_cost(totals + n_new[:, None], sizes + 1) - _cluster_cost(totals, sizes)
+            for c in np.unique(part.data).tolist():
+                step = (gammaln(self.cells + c + 1.0) - gammaln(self.cells + 1.0)).T
+                chosen = part.copy()
+                chosen.data = (part.data == c).astype(np.float64)
+                chosen.eliminate_zeros()
+                cost -= chosen @ step
+            best = np.argmin(np.round(cost, 9), axis=1)
+            found[first : first + block] = np.where(n_new > 0, best, -1)
+        return found
+
+    # ----- JSON
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything, in JSON types."""
+        return {
+            "model": "coclustering",
+            "rows": self.rows.to_dict(),
+            "columns": self.columns.to_dict(),
+            "cells": self.cells.tolist(),
+            "cost": self.cost,
+            "null_cost": self.null_cost,
+            "best_cost": self.best_cost,
+            "merges": {
+                name: getattr(self.merges, name).tolist() for name in ("axes", "kept", "gone", "costs")
+            },
+        }
+
+    @classmethod
+    def from_dict(cls, plain: dict[str, Any]) -> Self:
+        """Read back what `to_dict` wrote.
+
+        Raises
+        ------
+        ValueError
+            If the dict is not that of a coclustering.
+        """
+        if wanted(plain, "model") != "coclustering":
+            raise ValueError(f"not a saved coclustering: it says {plain['model']!r}")
+        merges = wanted(plain, "merges")
+        return cls(
+            rows=CoclusterAxis.from_dict(wanted(plain, "rows")),
+            columns=CoclusterAxis.from_dict(wanted(plain, "columns")),
+            cells=np.asarray(wanted(plain, "cells"), dtype=np.int64),
+            cost=float(wanted(plain, "cost")),
+            null_cost=float(wanted(plain, "null_cost")),
+            best_cost=float(wanted(plain, "best_cost")),
+            merges=Merges(
+                axes=np.asarray(wanted(merges, "axes"), dtype=np.int64),
+                kept=np.asarray(wanted(merges, "kept"), dtype=np.int64),
+                gone=np.asarray(wanted(merges, "gone"), dtype=np.int64),
+                costs=np.asarray(wanted(merges, "costs"), dtype=np.float64),
+            ),
+        )
+
+
+def cells_cost(cells: IntArray, rows: CoclusterAxis, columns: CoclusterAxis) -> float:
+    """Price a coclustering from its blocks and the totals of its values."""
+    coordinates = np.indices(cells.shape).reshape(2, -1).T
+    axes = [(side.labels[side.totals > 0], side.totals[side.totals > 0]) for side in (rows, columns)]
+    return unsupervised_grid_cost(coordinates, cells.ravel(), axes)
+
+
+def _share(cost: float, null_cost: float, best_cost: float) -> float:
+    """Share of the possible gain that a cost keeps; all of it where there is none to lose."""
+    if null_cost <= best_cost:
+        return 1.0
+    return min(1.0, max(0.0, (null_cost - cost) / (null_cost - best_cost)))
+
+
+def _cluster_cost(instances: Any, values: Any) -> FloatArray:
+    """Log C(N + m - 1, m - 1) + log N! of clusters."""
+    return np.asarray(gammaln(instances + values) - gammaln(values))
+
+
+def row_merge_changes(cells: IntArray, sizes: IntArray, cluster: int) -> FloatArray:
+    """Tell what merging a row cluster with each other one would change; infinite with itself.
+
+    The term of the number of clusters, the same for all, is left out.
+    """
+    line, totals = cells[cluster], cells.sum(axis=1)
+    changes = _cluster_cost(totals + totals[cluster], sizes + sizes[cluster])
+    changes = changes - _cluster_cost(totals, sizes) - _cluster_cost(totals[cluster], sizes[cluster])
+    joint = gammaln(cells + line + 1.0) - gammaln(cells + 1.0) - gammaln(line + 1.0)
+    changes = changes - joint.sum(axis=1)
+    changes[cluster] = np.inf
+    return np.asarray(changes)
+
+
+def _replay(
+    cells: IntArray, rows: CoclusterAxis, columns: CoclusterAxis, merges: Merges, cost: float
+) -> FloatArray:
+    """Costs after each of the merges, from the blocks before them."""
+    tables = [cells.copy(), np.ascontiguousarray(cells.T)]
+    sizes = [rows.sizes(), columns.sizes()]
+    n_left = [len(s) for s in sizes]
+    bells = [
+        log_bell_table(int((side.labels >= 0).sum()), n)
+        for side, n in zip((rows, columns), n_left, strict=True)
+    ]
+    n_instances = int(cells.sum())
+    costs = np.empty(len(merges))
+    for s, (axis, a, b) in enumerate(zip(merges.axes, merges.kept, merges.gone, strict=True)):
+        lines, mirror, m = tables[axis], tables[1 - axis], sizes[axis]
+        pair, n_pair = lines[[a, b]], lines[[a, b]].sum(axis=1)
+        cost += float(_cluster_cost(n_pair.sum(), m[a] + m[b]) - _cluster_cost(n_pair, m[[a, b]]).sum())
+        cost += float(gammaln(pair + 1.0).sum() - gammaln(pair.sum(axis=0) + 1.0).sum())
+        before = n_left[0] * n_left[1]
+        n_left[axis] -= 1
+        after = n_left[0] * n_left[1]
+        cost += float(bells[axis][n_left[axis]] - bells[axis][n_left[axis] + 1])
+        cost += float(gammaln(n_instances + after) - gammaln(after))
+        cost -= float(gammaln(n_instances + before) - gammaln(before))
+        lines[a] += lines[b]
+        mirror[:, a] += mirror[:, b]
+        lines[b], mirror[:, b] = 0, 0
+        m[a] += m[b]
+        m[b] = 0
+        costs[s] = cost
+    return costs
