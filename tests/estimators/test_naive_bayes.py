@@ -15,7 +15,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from damier import NaiveBayesClassifier
+from damier import MODLEncoder, NaiveBayesClassifier
+from damier.deploy import load, save
 from damier.intake import read_table
 from damier.models import NaiveBayes
 
@@ -209,3 +210,26 @@ def test_no_informative_column_predicts_the_frequencies():
 def test_a_constant_target_is_refused():
     with pytest.raises(ValueError, match="constant"):
         NaiveBayesClassifier().fit([[1.0], [2.0]], ["yes", "yes"])
+
+
+def test_the_encoder_groups_classes_too():
+    rng = np.random.default_rng(0)
+    X, y = grid_of_classes(rng, 2000)
+    encoder = MODLEncoder(group_classes=True, encode="evidence").fit(X, y)
+    partition = encoder.partitions_["x1"]
+    assert partition.level > 0
+    assert 2 < len(partition.class_groups) < 30
+    evidence = encoder.transform(X[:5]).reshape(5, 2, -1)
+    group = partition.class_groups[0]
+    members = [encoder.classes_.tolist().index(c) for c in group]
+    assert np.ptp(evidence[:, 1, members], axis=1).max() == 0.0
+    classifier = NaiveBayesClassifier(True, average_starts=False).fit(X, y)
+    np.testing.assert_allclose(evidence, classifier.explain(X[:5]))
+
+
+def test_saved_and_loaded(tmp_path):
+    X, y = mixed()
+    classifier = NaiveBayesClassifier(True, "compression").fit(X, y)
+    save(classifier, tmp_path / "model.json")
+    again = load(tmp_path / "model.json")
+    np.testing.assert_array_equal(again.log_proba(read_table(X)), classifier.predict_log_proba(X))

@@ -1,4 +1,4 @@
-"""Naive Bayes over partitioned variables (papers/004, formula 13), in logarithms throughout."""
+"""Naive Bayes over partitioned variables (formula 13 of the paper on many classes), in logarithms throughout."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Input and classes partitioned together: the criterion of many classes (papers/004, formulas 8 and 9).
+"""Input and classes partitioned together: formulas 8 and 9 of the paper on many classes.
 
 Two axes take turns. With the classes grouped, the input is an ordinary one-axis problem over super-classes;
 with the input cut, the classes are values to be grouped, and this module's kernel moves and merges them.

@@ -3,8 +3,8 @@
 A model is a vector of weights between 0 and 1: the evidence of variable k is multiplied by its weight. Its
 cost is a prior on the number of variables plus the negative log-likelihood of the classes. Two searches are
 run and averaged: selections of whole variables (weights 0 or 1), forward and backward from several random
-orders, the models on the way weighted by their compression gain (papers/000, section 7.2.2); and fractional weights by
-coordinate steps of 1, 1/2, 1/4, ...
+orders, the models on the way weighted by their compression gain (Boullé's data grids paper, section 7.2.2);
+and fractional weights by coordinate steps of 1, 1/2, 1/4, ...
 
 Legend of the kernels: N rows, W classes; ``scores[n, w]`` the log-odds so far, ``chance[n, w]`` the same as
 probabilities, ``table[part, w]`` the evidence of a part of the variable tried, ``part[n]`` the row's part.
