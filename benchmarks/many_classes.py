@@ -6,7 +6,7 @@
 Accuracy is that of stratified 10-fold cross-validation. Columns: ``nb`` scikit-learn's categorical naive
 Bayes on ten equal-frequency bins; ``NB`` ours; ``NB(G)`` ours with classes grouped (starts averaged);
 ``ANB`` ours with variables weighted by compression. Khiops needs an interpreter of its own, named by
-``--peer-python`` or ``DAMIER_PEER_PYTHON``; it is asked for one fold of each set, because each fit takes seconds.
+``--peer-python`` or ``DAMIER_PEER_PYTHON``; it is asked for one fold of each set, as each fit takes seconds.
 
 What differs from the paper's data is told in the data sets' own notes: glass without its leaking identifier,
 yeast without the sequence name, phoneme with all 4,509 rows, led and led17 drawn anew. Glass and yeast are

@@ -1,4 +1,4 @@
-"""Naive Bayes over partitioned variables (formula 13 of the paper on many classes), in logarithms throughout."""
+"""Naive Bayes over partitioned variables: formula 13 of the paper on many classes, in logarithms."""
 
 from __future__ import annotations
 
