@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
@@ -85,6 +85,9 @@ def report(
     sample: Annotated[
         bool, typer.Option("--sample", help="Report on a generated sample in place of a FILE.")
     ] = False,
+    classifier: Annotated[
+        bool, typer.Option("--classifier/--no-classifier", help="Score a naive Bayes on all the columns.")
+    ] = True,
     n_jobs: Annotated[int, typer.Option("--n-jobs", "-j", help="Threads; -1 for one a core.")] = -1,
     progress: Annotated[bool, typer.Option("--progress/--no-progress", help="Show a progress bar.")] = True,
 ) -> None:
@@ -105,15 +108,17 @@ def report(
     for path in (page, json_output):
         _check_writable(path)
 
-    summary = _summarize(table, column, name, n_jobs, progress)
+    summary = _summarize(table, column, name, n_jobs, progress, classifier)
 
-    from damier.report import render_page, variables_table
+    from damier.report import classifier_line, render_page, variables_table
 
     console = Console()
     console.print(variables_table(summary))
     hidden = len(summary["variables"]) - 40
     if hidden > 0:
         console.print(f"... and {hidden:,} more on the page", style="dim")
+    if (line := classifier_line(summary)) is not None:
+        console.print(line, soft_wrap=True)
     _write(page, render_page(summary))
     told = Text("\nPage written to ").append(str(page), style="bold")
     if json_output is not None:
@@ -167,7 +172,9 @@ def _listed(names: list[str] | tuple[str, ...], most: int = 20) -> str:
     return shown if len(names) <= most else f"{shown} ... ({len(names):,} in all)"
 
 
-def _summarize(table: Table, column: str, name: str, n_jobs: int, progress: bool) -> Summary:
+def _summarize(
+    table: Table, column: str, name: str, n_jobs: int, progress: bool, classifier: bool
+) -> Summary:
     from damier.report import summarize
 
     with _data_problems():
@@ -181,12 +188,23 @@ def _summarize(table: Table, column: str, name: str, n_jobs: int, progress: bool
 
             search = partial(partition_column, target=target, short_bounds=True)
             found = map_in_threads(search, inputs.columns, n_jobs, advance)
+        scores = _classifier_scores(inputs, target, n_jobs, progress) if classifier else None
         return summarize(
             {partition.name: partition for partition in found},
             dataset=name,
             target=column,
             missing={c.name: c.n_missing for c in inputs},
+            classifier=scores,
         )
+
+
+def _classifier_scores(inputs: Table, target: Target, n_jobs: int, progress: bool) -> dict[str, Any] | None:
+    from damier.estimators._evaluation import cross_validated_scores
+
+    if inputs.n_rows < 2 * target.n_classes:
+        return None  # hardly a class has a row to learn from and one to be judged by
+    with _progress(progress, 5, "Cross-validating") as advance:
+        return cross_validated_scores(inputs, target, n_jobs=n_jobs, progress=advance)
 
 
 def _target(table: Table, name: str) -> Target:
@@ -208,7 +226,9 @@ def _target(table: Table, name: str) -> Target:
 
 
 @contextmanager
-def _progress(wanted: bool, total: int) -> Iterator[Callable[[int, int], None] | None]:
+def _progress(
+    wanted: bool, total: int, doing: str = "Partitioning"
+) -> Iterator[Callable[[int, int], None] | None]:
     console = Console(stderr=True)
     if not (wanted and console.is_terminal):
         yield None
@@ -221,7 +241,7 @@ def _progress(wanted: bool, total: int) -> Iterator[Callable[[int, int], None] |
     ) as bar:
         # Until the first variable is done, what takes the time is compiling.
         task = bar.add_task("Getting ready (some seconds the first time)", total=total)
-        yield lambda done, _: bar.update(task, completed=done, description="Partitioning")
+        yield lambda done, _: bar.update(task, completed=done, description=doing)
 
 
 @contextmanager

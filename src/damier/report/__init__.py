@@ -2,6 +2,6 @@
 
 from damier.report.page import render_page
 from damier.report.summary import summarize
-from damier.report.table import variables_table
+from damier.report.table import classifier_line, variables_table
 
-__all__ = ["render_page", "summarize", "variables_table"]
+__all__ = ["classifier_line", "render_page", "summarize", "variables_table"]
