@@ -114,4 +114,4 @@ def _auc(proba: FloatArray, codes: IntArray) -> float | None:
 def _loss(proba: FloatArray, codes: IntArray, n_rows: int) -> float:
     """Mean log-loss; a class no training fold held is given the chance of one row in all."""
     own = proba[np.arange(codes.size), codes]
-    return float(-np.mean(np.log(np.maximum(own, 1.0 / (n_rows * proba.shape[1])))))
+    return float(-np.mean(np.log(np.where(own > 0, own, 1.0 / (n_rows * proba.shape[1])))))
