@@ -69,8 +69,8 @@ def show_planted(figures: Figures, quick: bool) -> None:
                 f"planted {kind} {known.table.shape[0]} x {known.table.shape[1]}, {known.table.nnz:,} ones, "
                 f"{size[3]} x {size[4]} blocks",
                 f"cost <= {cost:,.1f}" + (", ARI 1" if optimum else ""),
-                f"{model.cost_:,.1f} ({told(model).split(',')[0]}), ARI {rand[0]:.4f} {rand[1]:.4f}, {wall:.1f} s "
-                f"(processor {processor:.1f})",
+                f"{model.cost_:,.1f} ({told(model).split(',')[0]}), ARI {rand[0]:.4f} {rand[1]:.4f}, "
+                f"{wall:.1f} s (processor {processor:.1f})",
                 bool(model.cost_ <= cost + 1e-6 * cost and (not optimum or min(rand) > 0.9999)),
             )
     for size in ((100, 100, 1_000), (2_000, 5_000, 200_000)):
@@ -217,8 +217,8 @@ def show_memory(figures: Figures, quick: bool) -> None:
     figures.add(
         f"memory at {n_ones:,} ones",
         "< 1.2 GB at 5 million (Khiops about 5 GB), <= 200 bytes a one",
-        f"{after / 1e6:.2f} GB, of which {before / 1e6:.2f} before the fit; {1000 * (after - before) / n_ones:.0f} "
-        "bytes a one",
+        f"{after / 1e6:.2f} GB, of which {before / 1e6:.2f} before the fit; "
+        f"{1000 * (after - before) / n_ones:.0f} bytes a one",
         bool(after < 1.2e6),
     )
 
