@@ -303,35 +303,53 @@ def group_counts(counts, labels):
     ]
 
 
-# --- naive Bayes ----------------------------------------------------------------------------------
+# --- supervised grids -----------------------------------------------------------------------------
 
 
-def best_joint_partition(table, ordered):
-    """The least cost over all partitions of the elements (rows) and all groups of the classes (columns)."""
-    class_counts = [sum(row[w] for row in table) for w in range(len(table[0]))]
-    best = math.inf
-    for partition in set_partitions(len(table)):
-        parts = [[v for v in range(len(table)) if bits >> v & 1] for bits in partition]
-        if ordered and any(part[-1] - part[0] != len(part) - 1 for part in parts):
-            continue
-        counts = [[sum(table[v][w] for v in part) for w in range(len(class_counts))] for part in parts]
-        for grouping in set_partitions(len(class_counts)):
-            groups = [[w for w in range(len(class_counts)) if bits >> w & 1] for bits in grouping]
-            n_values = None if ordered else len(table)
-            best = min(best, class_grouping_cost(counts, groups, class_counts, n_values))
+def grid_cells(rows, labels, n_classes):
+    """Class counts of the non-empty cells of rows given as tuples of parts."""
+    cells = {}
+    for row, label in zip(rows, labels, strict=True):
+        cells.setdefault(tuple(row), [0] * n_classes)[label] += 1
+    return list(cells.values())
+
+
+def grid_cost_of_parts(columns, labels, n_classes, value_parts, n_values, categorical):
+    """Cost of the grid that gives axis k the part ``value_parts[k][code]``."""
+    rows = [
+        [parts[c] for parts, c in zip(value_parts, row, strict=True)] for row in zip(*columns, strict=True)
+    ]
+    sizes = [len(set(parts)) for parts in value_parts]
+    numeric = [n for n, c in zip(sizes, categorical, strict=True) if n > 1 and not c]
+    grouped = [(v, n) for v, n, c in zip(n_values, sizes, categorical, strict=True) if n > 1 and c]
+    return grid_cost(grid_cells(rows, labels, n_classes), len(columns), numeric, grouped)
+
+
+def axis_partitions(n_values, is_categorical):
+    """Yield every partition of an axis, as the part of each value."""
+    if is_categorical:
+        for groups in set_partitions(n_values):
+            yield tuple(next(i for i, g in enumerate(groups) if g >> v & 1) for v in range(n_values))
+        return
+    for cuts in itertools.product((0, 1), repeat=n_values - 1):
+        yield tuple(np.cumsum([0, *cuts]).tolist())
+
+
+def grid_greedy_merge(columns, labels, n_classes, value_parts, n_values, categorical):
+    """Merge the cheapest pair of parts again and again, down to one cell; return the least cost met."""
+    parts = [list(p) for p in value_parts]
+    price = functools.partial(
+        grid_cost_of_parts, columns, labels, n_classes, n_values=n_values, categorical=categorical
+    )
+    best = price(value_parts=parts)
+    while any(len(set(p)) > 1 for p in parts):
+        options = []
+        for k, p in enumerate(parts):
+            names = sorted(set(p))
+            pairs = itertools.combinations(names, 2) if categorical[k] else itertools.pairwise(names)
+            for a, b in pairs:
+                merged = [*parts[:k], [a if part == b else part for part in p], *parts[k + 1 :]]
+                options.append((price(value_parts=merged), len(options), merged))
+        cost, _, parts = min(options)
+        best = min(best, cost)
     return best
-
-
-def weighted_naive_bayes_cost(parts, tables, own_tables, target, log_prior, weights, row_weight):
-    """Prior on the sum of the weights plus the negative log-likelihood, row by row."""
-    n_variables, selected = len(tables), sum(weights)
-    cost = math.log(n_variables + 1)
-    if selected > 0:
-        cost += math.lgamma(n_variables + selected) - math.lgamma(selected + 1) - math.lgamma(n_variables)
-    for n, y in enumerate(target):
-        scores = []
-        for w in range(len(log_prior)):
-            evidence = [(own_tables if w == y else tables)[k][parts[k][n]][w] for k in range(n_variables)]
-            scores.append(log_prior[w] + sum(a * e for a, e in zip(weights, evidence, strict=True)))
-        cost -= row_weight[n] * (scores[y] - math.log(sum(math.exp(s) for s in scores)))
-    return cost

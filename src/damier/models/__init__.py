@@ -2,7 +2,6 @@
 
 from damier.models.balls import BallGroup, BallPartition
 from damier.models.encoding import Encoding, partition_from_dict
-from damier.models.naive_bayes import NaiveBayes, VariableEvidence
 from damier.models.partition import GroupPartition, IntervalPartition, Partition
 
 __all__ = [
@@ -11,8 +10,6 @@ __all__ = [
     "Encoding",
     "GroupPartition",
     "IntervalPartition",
-    "NaiveBayes",
     "Partition",
-    "VariableEvidence",
     "partition_from_dict",
 ]

@@ -1,0 +1,244 @@
+"""The search for the best grid over any number of variables: starts, then neighbourhoods of the best.
+
+Work is done in rounds of a fixed number of starts. Each start has a seed of its own and sees the best grid
+as it was when its round began, so the result for a seed does not depend on how many threads share a round.
+"""
+
+from __future__ import annotations
+
+import math
+import queue
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from damier.search.grid_problem import AxisCodes, FoundGrid, build_problem, exact_cost, in_codes, signature
+from damier.search.grid_starts import Climber, Start
+from damier.search.grid_state import EPSILON, Problem, Solution
+
+DEFAULT_EFFORT = 4
+ENDLESS_EFFORT = 40
+
+_ROUND = 6
+_FIRST = ("single axes", "forward", "screen", "rank one", "halves", "dense")
+_BLIND = ("rank one", "few", "screen", "rank one", "halves", "dense")
+_AROUND = ("widen", "drop", "nudge", "widen", "rank one", "nudge")
+_ABROAD = ("nudge", "widen", "screen", "drop", "forward", "few")
+
+
+@dataclass(frozen=True)
+class SearchProgress:
+    """What is known after a round: the best cost and level so far, its axes, starts run, seconds spent."""
+
+    cost: float
+    level: float
+    axes: tuple[int, ...]
+    n_starts: int
+    seconds: float
+
+
+@dataclass(frozen=True)
+class GridSearch:
+    """The outcome of a search: the best grid, the distinct local optima met if asked for, and how it went."""
+
+    best: FoundGrid
+    null_cost: float
+    others: tuple[FoundGrid, ...]
+    n_starts: int
+    seconds: float
+    interrupted: bool
+
+
+@dataclass
+class _State:
+    best: Solution
+    null_cost: float
+    n_starts: int = 0
+    idle: int = 0
+    optima: dict[bytes, Solution] = field(default_factory=dict)
+
+    @property
+    def informative(self) -> bool:
+        return self.best.cost < self.null_cost - EPSILON
+
+
+def _better(new: Solution, old: Solution) -> bool:
+    """Cheaper, or as cheap with fewer parts."""
+    if new.cost < old.cost - EPSILON:
+        return True
+    return new.cost < old.cost + EPSILON and int(new.n_parts.sum()) < int(old.n_parts.sum())
+
+
+def _rounds(state: _State, effort: int, seed: int) -> Iterator[list[Start]]:
+    """Yield the starts of each round until the search has done enough for its effort.
+
+    Without anything informative found, the search ends after the first round and 2^effort starts more:
+    enough for patterns that show at all. With something found it ends after 2^effort starts, and at least a
+    round, that did not better it.
+    """
+    allowed = 2**effort
+    number = 0
+    while True:
+        if number == 0:
+            kinds: tuple[str, ...] = _FIRST
+        elif not state.informative:
+            kinds = _BLIND
+        else:
+            kinds = _AROUND if number % 2 else _ABROAD
+        if number > 0 and state.idle >= (allowed if state.informative else allowed + _ROUND):
+            return
+        starts = []
+        for place, kind in enumerate(kinds):
+            if kind == "forward":
+                amount = 1.0 if number == 0 else 0.5
+            elif kind == "screen":
+                amount = min(1.0, 0.25 * 2**number) if not state.informative else 0.125
+            elif kind == "rank one":
+                amount = min(1.0, 0.5 * 2**number)
+            else:
+                amount = (1 + (number + place) % 4) / 4
+            starts.append(Start(kind, (seed, number, place), state.best, amount))
+        yield starts
+        number += 1
+
+
+def search_grid(
+    axes: Sequence[AxisCodes],
+    classes: npt.NDArray[np.int32],
+    n_classes: int,
+    *,
+    effort: int | None = None,
+    time_limit: float | None = None,
+    seed: int = 0,
+    n_threads: int = 1,
+    collect: bool = False,
+    progress: Callable[[SearchProgress], None] | None = None,
+) -> GridSearch:
+    """Search for the grid of least cost (papers/000 formula 3).
+
+    Parameters
+    ----------
+    axes, classes, n_classes
+        The coded variables and classes of the rows.
+    effort : int, optional
+        The search goes on for 2^effort starts after its last success. By default 4, or, when there is a
+        time limit, as long as that allows.
+    time_limit : float, optional
+        Seconds after which the best grid found so far is returned.
+    seed : int
+        Same data, same seed, same grid (unless a time limit cuts the search short).
+    n_threads : int
+        Threads that share each round of starts.
+    collect : bool
+        Whether to return the distinct local optima met besides the best.
+    progress : callable, optional
+        Called after each round.
+    """
+    began = time.monotonic()
+    if effort is None:
+        effort = DEFAULT_EFFORT if time_limit is None else ENDLESS_EFFORT
+    problem = build_problem(axes, classes, n_classes)
+    stop = np.zeros(1, dtype=np.uint8)
+    climbers: queue.SimpleQueue[Climber] = queue.SimpleQueue()
+    first = Climber(problem, stop)
+    null = first.null()
+    climbers.put(first)
+    for _ in range(1, max(1, min(n_threads, _ROUND))):
+        climbers.put(Climber(problem, stop))
+    state = _State(null, null.cost)
+    interrupted = False
+    timer = threading.Timer(max(0.0, time_limit), stop.fill, [1]) if time_limit is not None else None
+    if timer is not None:
+        timer.daemon = True
+        timer.start()
+    if n_classes > 1 and first.axes.size > 0:
+        try:
+            interrupted = _run_rounds(state, problem, climbers, stop, effort, seed, collect, began, progress)
+        finally:
+            stop[0] = 1
+            if timer is not None:
+                timer.cancel()
+
+    def in_found(solution: Solution) -> FoundGrid:
+        parts = in_codes(problem, axes, solution)
+        return FoundGrid(exact_cost(axes, classes, n_classes, parts), parts)
+
+    others = sorted(
+        (one for one in state.optima.values() if one.cost < null.cost - EPSILON),
+        key=lambda one: (one.cost, int(one.n_parts.sum())),
+    )
+    return GridSearch(
+        best=in_found(state.best),
+        null_cost=exact_cost(axes, classes, n_classes, {}),
+        others=tuple(in_found(one) for one in others),
+        n_starts=state.n_starts,
+        seconds=time.monotonic() - began,
+        interrupted=interrupted,
+    )
+
+
+def _run_rounds(
+    state: _State,
+    problem: Problem,
+    climbers: queue.SimpleQueue[Climber],
+    stop: npt.NDArray[np.uint8],
+    effort: int,
+    seed: int,
+    collect: bool,
+    began: float,
+    progress: Callable[[SearchProgress], None] | None,
+) -> bool:
+    """Run rounds until the search has done enough or is stopped; True if the user interrupted it."""
+
+    def run(start: Start) -> Solution | None:
+        if stop[0]:
+            return None
+        climber = climbers.get()
+        try:
+            return climber.run(start)
+        finally:
+            climbers.put(climber)
+
+    # kernels run outside the main thread, which stays free to receive Ctrl-C
+    with ThreadPoolExecutor(climbers.qsize()) as pool:
+        futures: list[Future[Solution | None]] = []
+        try:
+            for starts in _rounds(state, effort, seed):
+                futures = [pool.submit(run, start) for start in starts]
+                solutions = [future.result() for future in futures]
+                _take(state, problem, solutions, collect)
+                if progress is not None:
+                    level = max(0.0, 1.0 - state.best.cost / state.null_cost) if state.null_cost else 0.0
+                    selected = tuple(np.flatnonzero(state.best.n_parts > 1).tolist())
+                    progress(
+                        SearchProgress(
+                            state.best.cost, level, selected, state.n_starts, time.monotonic() - began
+                        )
+                    )
+                if stop[0]:
+                    break
+        except KeyboardInterrupt:
+            stop[0] = 1
+            _take(state, problem, [future.result() for future in futures], collect)
+            return True
+    return False
+
+
+def _take(state: _State, problem: Problem, solutions: Sequence[Solution | None], collect: bool) -> None:
+    """Take a round's results into account, in the order of its starts."""
+    improved = False
+    for solution in solutions:
+        if solution is None or not math.isfinite(solution.cost):
+            continue
+        state.n_starts += 1
+        if collect:
+            state.optima.setdefault(signature(problem, solution), solution)
+        if _better(solution, state.best):
+            state.best = solution
+            improved = True
+    state.idle = 0 if improved else state.idle + len(solutions)
