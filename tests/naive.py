@@ -303,6 +303,40 @@ def group_counts(counts, labels):
     ]
 
 
+# --- naive Bayes ----------------------------------------------------------------------------------
+
+
+def best_joint_partition(table, ordered):
+    """The least cost over all partitions of the elements (rows) and all groups of the classes (columns)."""
+    class_counts = [sum(row[w] for row in table) for w in range(len(table[0]))]
+    best = math.inf
+    for partition in set_partitions(len(table)):
+        parts = [[v for v in range(len(table)) if bits >> v & 1] for bits in partition]
+        if ordered and any(part[-1] - part[0] != len(part) - 1 for part in parts):
+            continue
+        counts = [[sum(table[v][w] for v in part) for w in range(len(class_counts))] for part in parts]
+        for grouping in set_partitions(len(class_counts)):
+            groups = [[w for w in range(len(class_counts)) if bits >> w & 1] for bits in grouping]
+            n_values = None if ordered else len(table)
+            best = min(best, class_grouping_cost(counts, groups, class_counts, n_values))
+    return best
+
+
+def weighted_naive_bayes_cost(parts, tables, own_tables, target, log_prior, weights, row_weight):
+    """Prior on the sum of the weights plus the negative log-likelihood, row by row."""
+    n_variables, selected = len(tables), sum(weights)
+    cost = math.log(n_variables + 1)
+    if selected > 0:
+        cost += math.lgamma(n_variables + selected) - math.lgamma(selected + 1) - math.lgamma(n_variables)
+    for n, y in enumerate(target):
+        scores = []
+        for w in range(len(log_prior)):
+            evidence = [(own_tables if w == y else tables)[k][parts[k][n]][w] for k in range(n_variables)]
+            scores.append(log_prior[w] + sum(a * e for a, e in zip(weights, evidence, strict=True)))
+        cost -= row_weight[n] * (scores[y] - math.log(sum(math.exp(s) for s in scores)))
+    return cost
+
+
 # --- supervised grids -----------------------------------------------------------------------------
 
 

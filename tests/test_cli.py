@@ -85,6 +85,25 @@ def test_report_says_what_the_transformer_finds(here, frame, kind):
         assert [part["label"] for part in variable["table"]] == list(partition.labels)
 
 
+def test_the_report_scores_the_columns_together(here, frame):
+    frame.to_csv("toys.csv", index=False)
+    result = run("report", "toys.csv", "-t", "Class", "--json", "toys.json")
+    scores = json.loads((here / "toys.json").read_text("utf-8"))["classifier"]
+    assert scores["majority"] == 0.5
+    assert scores["accuracy"] > 0.9
+    assert scores["log_loss"] < scores["prior_log_loss"]
+    assert [w["name"] for w in scores["weights"]] == [HOSTILE]
+    assert f"accuracy {scores['accuracy']:.1%}" in result.stdout
+    page = (here / "toys-report.html").read_text("utf-8")
+    assert "How well they predict Class together" in page
+    assert HOSTILE not in page
+
+    without = run("report", "toys.csv", "-t", "Class", "--json", "toys.json", "--no-classifier")
+    assert "accuracy" not in without.stdout
+    assert "classifier" not in json.loads((here / "toys.json").read_text("utf-8"))
+    assert "How well they predict" not in (here / "toys-report.html").read_text("utf-8")
+
+
 def test_whole_number_targets_are_named_as_in_the_file(here):
     (here / "t.csv").write_text("x,y\n" + "".join(f"{i},{int(i > 20)}\n" for i in range(40)))
     run("report", "t.csv", "-t", "y", "--json", "t.json")

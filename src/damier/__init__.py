@@ -19,6 +19,7 @@ _HOME_OF = {
     "MODLGrouper": "damier.estimators.transformers",
     "MODLEncoder": "damier.estimators.transformers",
     "gabriel_graph": "damier.search.gabriel",
+    "NaiveBayesClassifier": "damier.estimators.naive_bayes",
 }
 
 __all__ = ["__version__", *sorted(_HOME_OF)]
@@ -26,6 +27,7 @@ __all__ = ["__version__", *sorted(_HOME_OF)]
 if TYPE_CHECKING:
     from damier.estimators.balls import BallPartitionClassifier
     from damier.estimators.coclustering import Coclustering, CoclusteringClassifier
+    from damier.estimators.naive_bayes import NaiveBayesClassifier
     from damier.estimators.transformers import MODLDiscretizer, MODLEncoder, MODLGrouper
     from damier.search.gabriel import gabriel_graph
 

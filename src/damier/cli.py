@@ -1,4 +1,4 @@
-"""The command line: ``damier report FILE --target COLUMN``.
+"""The command line: ``damier report FILE --target COLUMN``, ``damier cocluster FILE``.
 
 Exit codes: 0 when done, 1 when the data cannot be reported on, 2 when the command asks for something that is
 not there. An error is one sentence that says what to do, never a traceback.
@@ -6,25 +6,34 @@ not there. An error is one sentence that says what to do, never a traceback.
 
 from __future__ import annotations
 
-import difflib
 import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
 from rich.text import Text
 
 from damier import __version__
+from damier.commands.cocluster import EXAMPLES as COCLUSTER_EXAMPLES
+from damier.commands.cocluster import cocluster
+from damier.commands.common import (
+    WRONG_COMMAND,
+    check_writable,
+    column_name,
+    data_problems,
+    listed,
+    read,
+    stop,
+    write,
+)
 
 if TYPE_CHECKING:
     from damier.intake import Table, Target
     from damier.report.summary import Summary
-
-WRONG_DATA, WRONG_COMMAND = 1, 2
 
 app = typer.Typer(
     name="damier",
@@ -35,7 +44,8 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
     help="Partitions chosen by a criterion, not by tuning.\n\n"
     "[bold]Try it[/bold], no data needed:   [cyan]damier report --sample[/cyan]\n\n"
-    "[bold]Your own table[/bold]:           [cyan]damier report customers.csv --target churn[/cyan]",
+    "[bold]Your own table[/bold]:           [cyan]damier report customers.csv --target churn[/cyan]\n\n"
+    "[bold]Pairs[/bold]:   [cyan]damier cocluster sales.csv --rows customer --columns product[/cyan]",
 )
 
 
@@ -85,39 +95,44 @@ def report(
     sample: Annotated[
         bool, typer.Option("--sample", help="Report on a generated sample in place of a FILE.")
     ] = False,
+    classifier: Annotated[
+        bool, typer.Option("--classifier/--no-classifier", help="Score a naive Bayes on all the columns.")
+    ] = True,
     n_jobs: Annotated[int, typer.Option("--n-jobs", "-j", help="Threads; -1 for one a core.")] = -1,
     progress: Annotated[bool, typer.Option("--progress/--no-progress", help="Show a progress bar.")] = True,
 ) -> None:
     """Tell which columns inform a target and how: a table here, and a page that opens anywhere."""
     if n_jobs == 0:
-        raise _stop("--n-jobs 0 is no number of threads: give 1 or more, or -1 for one a core", WRONG_COMMAND)
+        raise stop("--n-jobs 0 is no number of threads: give 1 or more, or -1 for one a core", WRONG_COMMAND)
     if sample:
         if file is not None:
-            raise _stop("give a FILE or --sample, not both", WRONG_COMMAND)
+            raise stop("give a FILE or --sample, not both", WRONG_COMMAND)
         table, name, target = _sample(target)
         page = output or Path("sample-report.html")
     else:
         if file is None:
-            raise _stop("which table? Give a FILE, or --sample to try without one", WRONG_COMMAND)
-        table, name = _read(file), file.name
+            raise stop("which table? Give a FILE, or --sample to try without one", WRONG_COMMAND)
+        table, name = read(file), file.name
         page = output or Path(f"{file.stem}-report.html")
     column = _target_name(table, target)
     for path in (page, json_output):
-        _check_writable(path)
+        check_writable(path)
 
-    summary = _summarize(table, column, name, n_jobs, progress)
+    summary = _summarize(table, column, name, n_jobs, progress, classifier)
 
-    from damier.report import render_page, variables_table
+    from damier.report import classifier_line, render_page, variables_table
 
     console = Console()
     console.print(variables_table(summary))
     hidden = len(summary["variables"]) - 40
     if hidden > 0:
         console.print(f"... and {hidden:,} more on the page", style="dim")
-    _write(page, render_page(summary))
+    if (line := classifier_line(summary)) is not None:
+        console.print(line, soft_wrap=True)
+    write(page, render_page(summary))
     told = Text("\nPage written to ").append(str(page), style="bold")
     if json_output is not None:
-        _write(json_output, json.dumps(summary, ensure_ascii=False, allow_nan=False, indent=1) + "\n")
+        write(json_output, json.dumps(summary, ensure_ascii=False, allow_nan=False, indent=1) + "\n")
         told.append(", numbers to ").append(str(json_output), style="bold")
     console.print(told, soft_wrap=True)
 
@@ -129,48 +144,20 @@ def _sample(target: str | None) -> tuple[Table, str, str]:
     return read_table(sample_columns()), "customers (generated sample)", target or SAMPLE_TARGET
 
 
-def _read(file: Path) -> Table:
-    from damier.intake import read_file
-
-    if not file.exists():
-        raise _stop(f"no file {str(file)!r}{_meant(file)}", WRONG_COMMAND)
-    if file.is_dir():
-        raise _stop(f"{str(file)!r} is a folder: name a .csv, .tsv or .parquet file in it", WRONG_COMMAND)
-    with _data_problems(), Console(stderr=True).status("Reading"):
-        return read_file(file)
-
-
-def _meant(file: Path) -> str:
-    """Name the files beside it that look like the one that is not there."""
-    folder = file.parent
-    if not folder.is_dir():
-        return f": there is no folder {str(folder)!r} either"
-    near = difflib.get_close_matches(file.name, sorted(p.name for p in folder.iterdir()), n=3)
-    return f"; did you mean {_listed(near)}?" if near else ": check the name"
-
-
 def _target_name(table: Table, target: str | None) -> str:
     if target is None:
-        raise _stop(
-            f"which column is to be explained? Add --target with one of {_listed(table.names)}", WRONG_COMMAND
+        raise stop(
+            f"which column is to be explained? Add --target with one of {listed(table.names)}", WRONG_COMMAND
         )
-    if target in table.names:
-        return target
-    lowered = {name.lower().strip(): name for name in table.names}
-    near = [lowered[match] for match in difflib.get_close_matches(target.lower().strip(), lowered, n=5)]
-    hint = f"did you mean {_listed(near)}?" if near else f"the columns are {_listed(table.names)}"
-    raise _stop(f"no column {target!r}; {hint}", WRONG_COMMAND)
+    return column_name(table, target)
 
 
-def _listed(names: list[str] | tuple[str, ...], most: int = 20) -> str:
-    shown = ", ".join(repr(name) for name in names[:most])
-    return shown if len(names) <= most else f"{shown} ... ({len(names):,} in all)"
-
-
-def _summarize(table: Table, column: str, name: str, n_jobs: int, progress: bool) -> Summary:
+def _summarize(
+    table: Table, column: str, name: str, n_jobs: int, progress: bool, classifier: bool
+) -> Summary:
     from damier.report import summarize
 
-    with _data_problems():
+    with data_problems():
         target = _target(table, column)
         inputs = table.drop(column)
         if inputs.n_columns == 0:
@@ -181,12 +168,23 @@ def _summarize(table: Table, column: str, name: str, n_jobs: int, progress: bool
 
             search = partial(partition_column, target=target, short_bounds=True)
             found = map_in_threads(search, inputs.columns, n_jobs, advance)
+        scores = _classifier_scores(inputs, target, n_jobs, progress) if classifier else None
         return summarize(
             {partition.name: partition for partition in found},
             dataset=name,
             target=column,
             missing={c.name: c.n_missing for c in inputs},
+            classifier=scores,
         )
+
+
+def _classifier_scores(inputs: Table, target: Target, n_jobs: int, progress: bool) -> dict[str, Any] | None:
+    from damier.estimators._evaluation import cross_validated_scores
+
+    if inputs.n_rows < 2 * target.n_classes:
+        return None  # hardly a class has a row to learn from and one to be judged by
+    with _progress(progress, 5, "Cross-validating") as advance:
+        return cross_validated_scores(inputs, target, n_jobs=n_jobs, progress=advance)
 
 
 def _target(table: Table, name: str) -> Target:
@@ -208,7 +206,9 @@ def _target(table: Table, name: str) -> Target:
 
 
 @contextmanager
-def _progress(wanted: bool, total: int) -> Iterator[Callable[[int, int], None] | None]:
+def _progress(
+    wanted: bool, total: int, doing: str = "Partitioning"
+) -> Iterator[Callable[[int, int], None] | None]:
     console = Console(stderr=True)
     if not (wanted and console.is_terminal):
         yield None
@@ -221,40 +221,7 @@ def _progress(wanted: bool, total: int) -> Iterator[Callable[[int, int], None] |
     ) as bar:
         # Until the first variable is done, what takes the time is compiling.
         task = bar.add_task("Getting ready (some seconds the first time)", total=total)
-        yield lambda done, _: bar.update(task, completed=done, description="Partitioning")
+        yield lambda done, _: bar.update(task, completed=done, description=doing)
 
 
-@contextmanager
-def _data_problems() -> Iterator[None]:
-    """Turn what the library says of the data into one sentence."""
-    try:
-        yield
-    except (ValueError, TypeError, ImportError, OSError) as error:
-        raise _stop(str(error), WRONG_DATA) from None
-    except MemoryError:
-        raise _stop("the table does not fit into memory", WRONG_DATA) from None
-
-
-def _check_writable(path: Path | None) -> None:
-    """Tell before the work, not after it, that a page has nowhere to go."""
-    if path is None:
-        return
-    if path.is_dir():
-        raise _stop(f"{str(path)!r} is a folder: name a file in it", WRONG_COMMAND)
-    if not path.parent.is_dir():
-        raise _stop(f"there is no folder {str(path.parent)!r} to write {path.name!r} into", WRONG_COMMAND)
-
-
-def _write(path: Path, text: str) -> None:
-    try:
-        path.write_text(text, encoding="utf-8", newline="\n")
-    except OSError as error:
-        raise _stop(f"cannot write {str(path)!r}: {error.strerror}", WRONG_COMMAND) from None
-
-
-def _stop(message: str, code: int) -> typer.Exit:
-    """Say what is wrong; the caller raises what is returned."""
-    Console(stderr=True).print(
-        Text("Error: ", style="bold red").append(message, style="not bold"), soft_wrap=True
-    )
-    return typer.Exit(code)
+app.command(epilog=COCLUSTER_EXAMPLES)(cocluster)

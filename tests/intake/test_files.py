@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from damier.intake import NumericColumn, read_file, read_table
+from damier.intake import CategoricalColumn, NumericColumn, files, read_file, read_table
 
 TEXT = """number,holes,text,flag,day,moment,mixed,a"b<script>,nothing
 1,1.5,"b, with comma",true,2020-01-01,2020-01-01 05:00,1,0,
@@ -134,6 +134,28 @@ def test_damaged_parquet(parquet, write, monkeypatch, hidden):
 def test_files_that_are_not_what_their_names_say(write, name, content, message):
     with pytest.raises(ValueError, match=message):
         read_file(write(name, content))
+
+
+def test_columns_that_stop_being_numbers(write, monkeypatch):
+    monkeypatch.setattr(files, "_BLOCK_ROWS", 150)
+    cells = [f"{i}.5" for i in range(400)]
+    for place, kind in ((None, NumericColumn), (200, CategoricalColumn), (120, CategoricalColumn)):
+        changed = [*cells[:place], "word", *cells[place:]] if place else [*cells, " NA ", "1e3", "?"]
+        table = read_file(
+            write("a.csv", "a,b\n" + "".join(f"{cell},{i}\n" for i, cell in enumerate(changed)))
+        )
+        assert type(table["a"]) is kind
+        assert table["b"].values.tolist() == list(range(len(changed)))
+        if place:
+            assert [table["a"].categories[c] for c in table["a"].codes] == changed
+        else:
+            np.testing.assert_array_equal(table["a"].values, [*map(float, cells), np.nan, 1e3, np.nan])
+    under = read_file(write("b.csv", "a\n" + "".join(f"1_{i}\n" for i in range(300))))
+    assert isinstance(under["a"], CategoricalColumn)
+
+
+def test_cells_are_stripped(write):
+    assert read_file(write("a.csv", "a,b\n x,1\nx ,2\nx, 3\ny,?\n"))["a"].categories == ("x", "y")
 
 
 def test_absent_files(tmp_path):

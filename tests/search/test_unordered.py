@@ -292,9 +292,9 @@ def test_gains_of_moves_are_differences_of_costs():
         slots[0] = table.sum(axis=0)
         slots[1] = np.bincount(labels, minlength=n_slots)
         logs = factorial_table(int(counts.sum()) + 4)
-        gain = move_elements(
-            elements.ptr, elements.cls, elements.cnt, labels, table, slots, penalty, logs, 50
-        )
+        room = np.empty(table.shape)
+        ptr, cls, cnt = elements.ptr, elements.cls, elements.cnt
+        gain = move_elements(ptr, cls, cnt, labels, table, room, slots, penalty, logs, 50)
         assert cost(labels) == pytest.approx(before + gain, rel=1e-10)
         # no single move gains any more, a group of its own included
         for e in range(n):

@@ -15,6 +15,7 @@ _HOME_OF = {
     "intervals": ("damier.models.partition", "IntervalPartition"),
     "groups": ("damier.models.partition", "GroupPartition"),
     "encoding": ("damier.models.encoding", "Encoding"),
+    "naive_bayes": ("damier.models.naive_bayes", "NaiveBayes"),
 }
 
 

@@ -20,7 +20,7 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted, v
 
 from damier.criteria import coclustering_cost
 from damier.estimators._base import warn_of_column_vector
-from damier.intake import Table, as_categorical, read_table, read_target, read_weights
+from damier.intake import NumericColumn, Table, as_categorical, read_table, read_target, read_weights
 from damier.intake.table import IntArray
 from damier.models.coclustering import AxisName, CoclusterAxis, CoclusteringModel, Merges, row_merge_changes
 
@@ -159,12 +159,17 @@ class Coclustering(BaseEstimator):
         return CountTable(whole_table(counts), ("rows", "columns"), None, None)
 
     def _read_pairs(self, X: Any, *, reset: bool) -> CountTable:
-        if reset and not isinstance(X, Mapping):
-            validate_data(self, X, skip_check_array=True)
         table = read_table(X)
+        if reset and isinstance(X, Mapping | Table):
+            self.n_features_in_ = table.n_columns
+        elif reset:
+            validate_data(self, X, skip_check_array=True)
         weights = None
         if self.counts is not None and (reset or self.counts in table.names):
-            weights = read_weights(getattr(table[self.counts], "values", None), table.n_rows)
+            given = table[self.counts]
+            if not isinstance(given, NumericColumn):
+                raise ValueError(f"the column of counts {self.counts!r} does not hold numbers")
+            weights = read_weights(given.values, table.n_rows)
             table = table.drop(self.counts)
         if table.n_columns != 2:
             raise ValueError(

@@ -13,6 +13,7 @@ from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
 from damier.estimators._base import TableEstimator, Training, require_two_classes
+from damier.estimators._class_groups import joint_partitions
 from damier.estimators._threads import map_in_threads
 from damier.estimators._univariate import Search, discretize_column, group_column, partition_column
 from damier.intake import CategoricalColumn, Column, NumericColumn, Table, as_categorical, as_numeric
@@ -255,9 +256,12 @@ class MODLEncoder(_PartitionTransformer):
     encode : {"ordinal", "onehot", "evidence"}, default="ordinal"
         The index of the part (-1 for a category never seen in training); one 0/1 column a part; or one column
         a class with log P(part | class) - log P(part).
+    group_classes : bool, default=False
+        Group the classes together with the input, each column in its own way: what keeps the estimates
+        reliable when there are many classes. ``partitions_[name].class_groups`` tells the groups.
     search : {"auto", "greedy", "exact"}, default="auto"
         ``"auto"`` searches exactly where that is cheap. ``partitions_[name].optimal`` tells when the result
-        is proven optimal.
+        is proven optimal. Unused where classes are grouped.
     short_bounds : bool, default=False
         Place bounds at the number of fewest digits between two neighbouring training values, rather than in
         the middle.
@@ -293,17 +297,22 @@ class MODLEncoder(_PartitionTransformer):
     [[-5.99, 0.69, 0.0, 0.0]]
     """
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = MODLDiscretizer._parameter_constraints
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **MODLDiscretizer._parameter_constraints,
+        "group_classes": ["boolean"],
+    }
 
     def __init__(
         self,
         *,
         encode: Encode = "ordinal",
+        group_classes: bool = False,
         search: Search = "auto",
         short_bounds: bool = False,
         n_jobs: int | None = None,
     ) -> None:
         self.encode = encode
+        self.group_classes = group_classes
         self.search = search
         self.short_bounds = short_bounds
         self.n_jobs = n_jobs
@@ -312,6 +321,11 @@ class MODLEncoder(_PartitionTransformer):
         return column
 
     def _partition(self, training: Training, column: Column) -> Partition:
+        if self.group_classes:
+            found = joint_partitions(
+                column, training.target, training.weights, short_bounds=self.short_bounds
+            )
+            return found[0]
         return partition_column(
             column, training.target, training.weights, search=self.search, short_bounds=self.short_bounds
         )

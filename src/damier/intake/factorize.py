@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import datetime
 import decimal
+import itertools
 import math
 import numbers
+import operator
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -83,9 +85,10 @@ def recode(codes: npt.NDArray[Any], values: Sequence[Any], *, keep_booleans: boo
     """Bring any coding to the convention: drop what does not occur, unify, sort; code -1 means missing."""
     present = np.zeros(len(values) + 1, dtype=bool)
     present[codes] = True  # -1 lands on the extra last place
-    types = set(map(type, values))
-    if types <= {str, type(None)}:
-        return _recode_text(codes, values, present)
+    if set(map(type, values)) <= {str, type(None)}:
+        recoded = _recode_text(codes, values, present)
+        if recoded is not None:
+            return recoded
     if keep_booleans:
         tidy = [None if is_missing(v) else bool(v) for v in values]
     else:
@@ -98,8 +101,10 @@ def recode(codes: npt.NDArray[Any], values: Sequence[Any], *, keep_booleans: boo
     return remap[codes], categories
 
 
-def _recode_text(codes: npt.NDArray[Any], values: Sequence[Any], present: npt.NDArray[np.bool_]) -> Coding:
-    """Sort distinct strings without hashing them again: there may be millions."""
+def _recode_text(
+    codes: npt.NDArray[Any], values: Sequence[Any], present: npt.NDArray[np.bool_]
+) -> Coding | None:
+    """Sort strings without hashing them again: there may be millions. None if they are not distinct."""
     absent = [i for i, value in enumerate(values) if value is None] if None in values else []
     missing = bool(present[-1]) or bool(present[absent].any())
     held = present[:-1].copy()
@@ -108,6 +113,8 @@ def _recode_text(codes: npt.NDArray[Any], values: Sequence[Any], present: npt.ND
     remap = np.zeros(len(values) + 1, dtype=np.int32)  # every missing value is 0
     remap[order] = np.arange(len(order), dtype=np.int32) + int(missing)
     ordered = [values[i] for i in order]
+    if any(map(operator.eq, ordered, itertools.islice(ordered, 1, None))):
+        return None
     return remap[codes], (None, *ordered) if missing else tuple(ordered)
 
 

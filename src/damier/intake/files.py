@@ -26,7 +26,15 @@ import numpy as np
 
 from damier.intake import dates, factorize
 from damier.intake.frames import read_table
-from damier.intake.table import CategoricalColumn, CodeArray, Column, NumericColumn, NumericKind, Table
+from damier.intake.table import (
+    CategoricalColumn,
+    CodeArray,
+    Column,
+    FloatArray,
+    NumericColumn,
+    NumericKind,
+    Table,
+)
 
 MISSING_CELLS = frozenset({"", "na", "n/a", "nan", "null", "none", "?"})
 _SEPARATORS = {".csv": ",", ".tsv": "\t", ".tab": "\t", ".txt": "\t"}
@@ -101,16 +109,22 @@ def _read_parquet(path: Path) -> Table:
 
 def _read_text(path: Path, separator: str) -> Table:
     _refuse_binary(path)
+    as_text: set[int] = set()
     try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            names, cells = _read_cells(file, path, separator)
+        while True:
+            try:
+                with path.open(encoding="utf-8-sig", newline="") as file:
+                    names, cells = _read_cells(file, path, separator, as_text)
+                break
+            except _NotNumbersError as error:
+                as_text.add(error.column)
     except UnicodeDecodeError as error:
         raise ValueError(f"{path} is not UTF-8 text (byte {error.start}): save it as UTF-8") from None
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
         raise ValueError(f"{path}: column name {twice!r} appears more than once: rename one")
     columns = tuple(_typed(name, column) for name, column in zip(names, cells, strict=True))
-    return Table(columns, sum(map(len, cells[0].codes)))
+    return Table(columns, sum(map(len, cells[0].blocks)))
 
 
 def _refuse_binary(path: Path) -> None:
@@ -126,22 +140,63 @@ def _refuse_binary(path: Path) -> None:
         raise ValueError(f"{path} is not text: it holds zero bytes (UTF-16? save it as UTF-8)")
 
 
-class _Cells:
-    """Cells of one column as they come: codes into the distinct ones, to hold each text once."""
+class _NotNumbersError(Exception):
+    """A column began as numbers and does not go on so: the file is read again, this column as text."""
 
-    def __init__(self) -> None:
+    def __init__(self, column: int) -> None:
+        self.column = column
+
+
+class _Cells:
+    """Cells of one column as they come.
+
+    Codes into the distinct ones, to hold each text once; but numbers at once, when the first block is numbers
+    and mostly distinct: coding these would take most of the time.
+    """
+
+    def __init__(self, as_text: bool) -> None:
         self.index: defaultdict[str, int] = defaultdict()
         self.index.default_factory = self.index.__len__
-        self.codes: list[CodeArray] = []
+        self.blocks: list[CodeArray | FloatArray] = []
+        self.as_text = as_text
 
     def add(self, cells: tuple[str, ...]) -> None:
-        self.codes.append(np.fromiter(map(self.index.__getitem__, cells), np.int32, len(cells)))
+        if not self.blocks and not self.as_text:
+            self.as_text = 2 * len(set(cells)) < len(cells) or not _are_numbers(cells[:100])
+        if self.as_text:
+            self.blocks.append(np.fromiter(map(self.index.__getitem__, cells), np.int32, len(cells)))
+        else:
+            self.blocks.append(_parse_numbers(cells))
+
+    def numbers(self) -> FloatArray | None:
+        return None if self.as_text or not self.blocks else np.concatenate(self.blocks)
 
     def coded(self) -> tuple[CodeArray, list[str]]:
-        return np.concatenate([np.empty(0, np.int32), *self.codes]), list(self.index)
+        return np.concatenate([np.empty(0, np.int32), *self.blocks]).astype(np.int32), list(self.index)
 
 
-def _read_cells(file: Any, path: Path, separator: str) -> tuple[list[str], list[_Cells]]:
+def _are_numbers(cells: tuple[str, ...]) -> bool:
+    try:
+        _parse_numbers(cells)
+    except ValueError:
+        return False
+    return True
+
+
+def _parse_numbers(cells: tuple[str, ...]) -> FloatArray:
+    try:
+        if "_" in "".join(cells):
+            raise ValueError("underscore")
+        return np.fromiter(map(float, cells), np.float64, len(cells))
+    except ValueError:
+        return np.array([np.nan if _is_missing(cell) else _number(cell) for cell in cells])
+
+
+def _is_missing(cell: str) -> bool:
+    return cell.strip().lower() in MISSING_CELLS
+
+
+def _read_cells(file: Any, path: Path, separator: str, as_text: set[int]) -> tuple[list[str], list[_Cells]]:
     first = _QUOTED.sub("", file.readline())
     file.seek(0)
     if separator == "," and "," not in first:
@@ -150,7 +205,7 @@ def _read_cells(file: Any, path: Path, separator: str) -> tuple[list[str], list[
     rows = csv.reader(file, delimiter=separator, strict=True)
     try:
         names = [name.strip() for name in next(rows)]
-        columns = [_Cells() for _ in names]
+        columns = [_Cells(j in as_text) for j in range(len(names))]
         while True:
             before = rows.line_num
             block = list(itertools.islice(rows, _BLOCK_ROWS))
@@ -158,8 +213,11 @@ def _read_cells(file: Any, path: Path, separator: str) -> tuple[list[str], list[
                 return names, columns
             if not set(map(len, block)) <= {len(names)}:
                 block = _whole(block, names, path, before)
-            for column, cells in zip(columns, zip(*block, strict=True), strict=False):
-                column.add(cells)
+            for j, cells in enumerate(zip(*block, strict=True)):
+                try:
+                    columns[j].add(cells)
+                except ValueError:
+                    raise _NotNumbersError(j) from None
     except csv.Error as error:
         raise ValueError(f"{path}, line {rows.line_num}: {error}") from None
 
@@ -177,8 +235,11 @@ def _whole(block: list[list[str]], names: list[str], path: Path, before: int) ->
 
 def _typed(name: str, cells: _Cells) -> Column:
     """Give a column of text its kind, from its distinct cells."""
+    numbers_at_once = cells.numbers()
+    if numbers_at_once is not None:
+        return NumericColumn(name, numbers_at_once)
     codes, found = cells.coded()
-    distinct = [None if cell.strip().lower() in MISSING_CELLS else cell.strip() for cell in found]
+    distinct = [None if _is_missing(cell) else cell.strip() for cell in found]
     held = [cell for cell in distinct if cell is not None]
     for parse, kind in _READINGS:
         try:

@@ -163,7 +163,7 @@ def _integer_classes(array: npt.NDArray[Any]) -> tuple[CodeArray, npt.NDArray[An
         return codes, np.array([False, True])[seen]
     low, high = int(array.min()), int(array.max())
     if high - low < _WIDEST_LABEL_RANGE and abs(low) < 2**62 and high < 2**62:
-        shifted = array.astype(np.int64) - low
+        shifted = array if low == 0 else np.subtract(array, low, dtype=np.int64, casting="unsafe")
         seen = np.bincount(shifted, minlength=high - low + 1) > 0
         position = (np.cumsum(seen) - 1).astype(np.int32)
         return position[shifted], (np.flatnonzero(seen) + low).astype(array.dtype)

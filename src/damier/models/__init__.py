@@ -2,6 +2,7 @@
 
 from damier.models.balls import BallGroup, BallPartition
 from damier.models.encoding import Encoding, partition_from_dict
+from damier.models.naive_bayes import NaiveBayes, VariableEvidence
 from damier.models.partition import GroupPartition, IntervalPartition, Partition
 
 __all__ = [
@@ -10,6 +11,8 @@ __all__ = [
     "Encoding",
     "GroupPartition",
     "IntervalPartition",
+    "NaiveBayes",
     "Partition",
+    "VariableEvidence",
     "partition_from_dict",
 ]

@@ -8,8 +8,6 @@ from functools import cached_property
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from scipy.spatial import cKDTree
-from scipy.spatial.distance import cdist
 
 from damier.intake.output import make_frame
 from damier.intake.table import FloatArray, IntArray
@@ -147,6 +145,8 @@ class BallPartition:
         if self.metric == "euclidean":
             found = self._tree.query(points, k=[*range(1, k + 1)])[1]
             return np.asarray(found, dtype=np.int64)
+        from scipy.spatial.distance import cdist  # here: most uses of this package never come this way
+
         nearest = np.empty((len(points), k), dtype=np.int64)
         chunk = max(1, _CHUNK_CELLS // len(self.points))
         for first in range(0, len(points), chunk):
@@ -157,6 +157,8 @@ class BallPartition:
 
     @cached_property
     def _tree(self) -> Any:
+        from scipy.spatial import cKDTree
+
         return cKDTree(self.points)
 
     def to_frame(self, backend: str | None = None) -> Any:

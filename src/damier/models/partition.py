@@ -93,13 +93,19 @@ class Partition:
         """Index of the part of each value, -1 for a category never seen."""
         raise NotImplementedError
 
-    def evidence(self) -> FloatArray:
+    def evidence(self, *, without_the_row: bool = False) -> FloatArray:
         """Weight of evidence of each part for each class: log P(part | class) - log P(part).
 
         P(part | class) is the m-estimate ``(support + m p) / (coverage + m)`` with m = W/N and p = 1/W (N
         rows, W classes), support the rows of the class in the part, coverage the rows of the class, both
         taken over the class's group where classes are grouped. P(part) is the part's share of the rows. A
         single part brings exactly zero.
+
+        Parameters
+        ----------
+        without_the_row : bool, default=False
+            Evidence for a training row of that part and class, had the row itself not been counted: what an
+            honest judgement of the training rows needs.
 
         Returns
         -------
@@ -114,8 +120,12 @@ class Partition:
         rows, parts = self.counts.sum(), self.counts.sum(axis=1, keepdims=True)
         if self.n_parts == 1 or rows == 0:
             return np.zeros(self.counts.shape)
-        n_classes = len(self.classes)
-        smoothed = (support + 1.0 / rows) / (support.sum(axis=0) + n_classes / rows)
+        coverage = support.sum(axis=0)
+        m, mp = len(self.classes) / rows, 1.0 / rows
+        if without_the_row:
+            support, coverage = np.maximum(support - 1, 0), np.maximum(coverage - 1, 0)
+            parts, rows = np.where(parts > 0, np.maximum(parts - 1, 1), 0), max(rows - 1, 1)
+        smoothed = (support + mp) / (coverage + m)
         # A part without a labeled row (semi-supervision) tells nothing.
         return np.where(parts > 0, np.log(smoothed) - np.log(np.maximum(parts, 1) / rows), 0.0)
 

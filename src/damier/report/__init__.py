@@ -1,7 +1,15 @@
 """A model as a plain dict, then as a page, a table or JSON."""
 
+from damier.report.coclustering import render_coclustering, summarize_coclustering
 from damier.report.page import render_page
 from damier.report.summary import summarize
-from damier.report.table import variables_table
+from damier.report.table import classifier_line, variables_table
 
-__all__ = ["render_page", "summarize", "variables_table"]
+__all__ = [
+    "classifier_line",
+    "render_coclustering",
+    "render_page",
+    "summarize",
+    "summarize_coclustering",
+    "variables_table",
+]

@@ -39,6 +39,16 @@ def render_page(summary: Summary) -> str:
     str
         The HTML document; it refers to nothing outside itself.
     """
+    page = (
+        page_environment()
+        .get_template("page.html")
+        .render(style=verbatim("page.css"), script=verbatim("page.js"), **_view(summary))
+    )
+    return page if page.endswith("\n") else page + "\n"
+
+
+def page_environment() -> Environment:
+    """Set up the templates of all pages: everything is escaped, a name that is not there is an error."""
     environment = Environment(
         loader=FileSystemLoader(_TEMPLATES),
         autoescape=True,
@@ -48,13 +58,11 @@ def render_page(summary: Summary) -> str:
     )
     environment.filters["count"] = lambda n: f"{n:,}"
     environment.filters["percent"] = _percent
-    page = environment.get_template("page.html").render(
-        style=_verbatim("page.css"), script=_verbatim("page.js"), **_view(summary)
-    )
-    return page if page.endswith("\n") else page + "\n"
+    return environment
 
 
-def _verbatim(name: str) -> Markup:
+def verbatim(name: str) -> Markup:
+    """Read a style or script of ours, to be put into a page as it is."""
     return Markup((_TEMPLATES / name).read_text(encoding="utf-8").strip())
 
 

@@ -6,8 +6,11 @@ The dict holds strings, numbers, booleans, lists and None only, so it is JSON as
      "dataset":   {"name", "rows", "variables", "numeric", "categorical", "informative", "missing"},
      "target":    {"name", "classes": [label, ...], "counts": [rows, ...]},
      "variables": [{"name", "type", "parts", "level", "missing", "cost", "null_cost", "optimal",
-                    "table": [{"label", "rows", "counts": [rows of each class, ...]}, ...]}, ...]}
+                    "table": [{"label", "rows", "counts": [rows of each class, ...]}, ...]}, ...],
+     "classifier": {"accuracy", "auc", "log_loss", "majority", "prior_log_loss", "folds", "rows",
+                    "weights": [{"name", "weight"}, ...]}}
 
+The classifier is there when it was scored.
 The parts of a categorical variable also tell their ``values`` (the first `MAX_VALUES`) and ``n_values``.
 Variables come by falling level, and those of equal level in the order of the data.
 """
@@ -68,6 +71,7 @@ def summarize(
     dataset: str = "table",
     target: str = "target",
     missing: Mapping[str, int] | None = None,
+    classifier: Mapping[str, Any] | None = None,
 ) -> Summary:
     """Describe fitted partitions of one target as a plain dict.
 
@@ -79,6 +83,8 @@ def summarize(
         What to call the data and the target.
     missing : mapping of str to int, optional
         Number of rows without a value, by variable; 0 where not given.
+    classifier : mapping, optional
+        Cross-validated scores of the averaged naive Bayes, and the weights of its variables by name.
 
     Returns
     -------
@@ -92,7 +98,7 @@ def summarize(
     variables.sort(key=lambda v: -v["level"])  # stable: ties stay in the order of the data
     any_partition = next(iter(partitions.values()))
     class_counts = np.asarray(any_partition.counts).sum(axis=0)
-    return {
+    summary: Summary = {
         "format": FORMAT,
         "damier": _version(),
         "dataset": {
@@ -110,6 +116,17 @@ def summarize(
             "counts": [int(n) for n in class_counts],
         },
         "variables": variables,
+    }
+    if classifier is not None:
+        summary["classifier"] = _classifier(classifier)
+    return summary
+
+
+def _classifier(scores: Mapping[str, Any]) -> dict[str, Any]:
+    weights = sorted(scores["weights"].items(), key=lambda item: -item[1])
+    return {
+        **{key: value for key, value in scores.items() if key != "weights"},
+        "weights": [{"name": str(name), "weight": round(float(w), 6)} for name, w in weights if w > 0],
     }
 
 

@@ -57,6 +57,21 @@ def variables_table(summary: Summary, *, limit: int | None = 40) -> Table:
     return table
 
 
+def classifier_line(summary: Summary) -> Text | None:
+    """Say in one line how well the variables predict together; None when that was not scored."""
+    scores = summary.get("classifier")
+    if scores is None:
+        return None
+    said = Text("averaged naive Bayes, ").append(f"{scores['folds']}-fold: ")
+    said.append(f"accuracy {scores['accuracy']:.1%}", style="bold")
+    said.append(f" (most frequent class {scores['majority']:.1%})")
+    if scores["auc"] is not None:
+        said.append(", ").append(f"AUC {scores['auc']:.3f}", style="bold")
+    said.append(", ").append(f"log-loss {scores['log_loss']:.3f}", style="bold")
+    said.append(f" (class frequencies alone {scores['prior_log_loss']:.3f}; lower is better)")
+    return said
+
+
 def _caption(summary: Summary) -> Text:
     data, target = summary["dataset"], summary["target"]
     shown = f"{data['rows']:,} rows, {len(target['classes'])} classes; "

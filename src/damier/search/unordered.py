@@ -34,16 +34,19 @@ _MOST_ELEMENTS_EXACT = 16
 # Greedy merges start from at most sqrt(N) groups, and from no more than these many table look-ups allow.
 _MERGE_LOOKUPS = 2e7
 _MOST_START_GROUPS = 1000
-# Restarts end when about this many look-ups, and so many restarts at least and at most, gained nothing.
+# Restarts end when about this many look-ups, and from one to so many restarts, gained nothing.
 _RESTART_LOOKUPS = 1e8
-_LEAST_PATIENCE, _MOST_PATIENCE = 2, 15
+_MOST_PATIENCE = 15
 _MOST_RESTARTS = 100
-# One round of moves may take about this many look-ups, and from two to so many sweeps over the elements.
-_MOVE_LOOKUPS = 2e8
+# Moves end when one more round of sweeps over the elements would begin beyond this many look-ups; a round has
+# from two sweeps to so many.
+_MOVE_LOOKUPS = 1e8
 _MOST_SWEEPS = 50
 _SPARE_GROUPS = 2
-# Elements are gathered anew between merges down to about this many groups.
+# Elements are gathered anew between merges down to this many groups, or to two when they are many: moves, one
+# element at a time, repair a few of them cheaply, not thousands.
 _FEWEST_GATHERED = 12
+_MANY_ELEMENTS = 200
 _LEAST_GAIN = 1e-9
 
 
@@ -184,9 +187,10 @@ def _numbered_by_size(elements: Elements, groups: IntArray) -> tuple[IntArray, I
     """Return the group of each value and the class counts of the groups, both in their final numbers."""
     counts = elements.table(groups, int(groups.max()) + 1)
     of_value = np.where(elements.of_value >= 0, groups[elements.of_value], -1)
-    seen = np.flatnonzero(of_value >= 0)
-    _, first = np.unique(of_value[seen], return_index=True)
-    order = np.lexsort((seen[first], -counts.sum(axis=1)))
+    first = np.empty(counts.shape[0], dtype=np.int64)
+    backwards = np.flatnonzero(of_value >= 0)[::-1]
+    first[of_value[backwards]] = backwards  # of repeated indices the last one stays: the smallest code
+    order = np.lexsort((first, -counts.sum(axis=1)))
     rank = np.empty_like(order)
     rank[order] = np.arange(order.size)
     return np.where(of_value >= 0, rank[of_value], -1), counts[order][:, elements.class_rank]
@@ -298,7 +302,7 @@ class _Descents:
         """Return how many restarts in a row may gain nothing: more when they are cheap."""
         n_groups = 2 * (int(best.groups.max()) + 1)
         lookups = 20 * self.elements.cnt.size * n_groups + n_groups**2 * self.elements.n_classes
-        return int(np.clip(_RESTART_LOOKUPS / lookups, _LEAST_PATIENCE, _MOST_PATIENCE))
+        return int(min(max(_RESTART_LOOKUPS / lookups, 1.0), _MOST_PATIENCE))
 
     def _start(self) -> IntArray:
         """Return the elements alone or, when they are many, gathered around the most frequent ones."""
@@ -338,17 +342,22 @@ class _Descents:
         """Merge step by step with the elements gathered anew in between, then alternate moves and merges."""
         merges = _Merges(self.elements, groups, self.penalty, self.logs)
         best = merges.best()
-        while merges.n_groups > _FEWEST_GATHERED:
-            n_groups = merges.n_groups // 3
+        fewest = 2 if len(self.elements) > _MANY_ELEMENTS else _FEWEST_GATHERED
+        while merges.n_groups > fewest:
+            # the fewer the groups, the more each merge changes them
+            n_groups = merges.n_groups // 3 if merges.n_groups > 24 else 2 * merges.n_groups // 3
             groups = self._gathered(merges.cut(n_groups), n_groups, 4)
             merges = _Merges(self.elements, groups, self.penalty, self.logs)
             if merges.costs.min() < best.cost - _LEAST_GAIN:
                 best = merges.best()
-        while True:
+        spent = 0.0
+        while spent < _MOVE_LOOKUPS:
+            spent += self.elements.cnt.size * (int(best.groups.max()) + 1)
             found = _Merges(self.elements, self._moved(best.groups), self.penalty, self.logs).best()
             if found.cost >= best.cost - _LEAST_GAIN:
-                return best
+                break
             best = found
+        return best
 
     def _moved(self, groups: IntArray) -> IntArray:
         """Move single elements while that gains."""
@@ -361,7 +370,16 @@ class _Descents:
         slots[1] = np.bincount(groups, minlength=n_slots)
         sweeps = int(np.clip(_MOVE_LOOKUPS / (elements.cnt.size * n_slots), 2, _MOST_SWEEPS))
         move_elements(
-            elements.ptr, elements.cls, elements.cnt, groups, table, slots, self.penalty, self.logs, sweeps
+            elements.ptr,
+            elements.cls,
+            elements.cnt,
+            groups,
+            table,
+            np.empty(table.shape),
+            slots,
+            self.penalty,
+            self.logs,
+            sweeps,
         )
         return groups
 

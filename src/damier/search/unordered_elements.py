@@ -69,7 +69,7 @@ def elements_of_rows(
         kept = weights > 0
         if not kept.all():
             codes, classes, weights = codes[kept], classes[kept], weights[kept]
-    if n_values * n_classes <= max(4 * codes.size, 1 << 16):
+    if n_values * n_classes <= max(codes.size, 1 << 16):
         keys = codes.astype(np.int64) * n_classes + classes
         return elements_of_counts(_row_sums(keys, weights, n_values * n_classes).reshape(n_values, n_classes))
     # Many values or classes: a table would be mostly zeros. Values of one class alone need no counting.

@@ -131,20 +131,31 @@ def merge_groups(table: Any, alone: Any, lf: Any, alive: Any, rise: Any, partner
 
 @numba.njit(cache=True, nogil=True)
 def move_elements(
-    ptr: Any, cls: Any, cnt: Any, labels: Any, table: Any, slots: Any, penalty: Any, lf: Any, max_sweeps: int
+    ptr: Any,
+    cls: Any,
+    cnt: Any,
+    labels: Any,
+    table: Any,
+    logs: Any,
+    slots: Any,
+    penalty: Any,
+    lf: Any,
+    max_sweeps: int,
 ) -> float:
     """Move elements one at a time to the group that lowers the cost most, until none does.
 
     A group of its own is one of the choices, and a group left empty is given back. `table` is classes x slots
     (the slots side by side, so that one element is compared with all groups in one run through memory); slots
-    beyond the groups in use are empty. `slots` holds the rows and the elements of each slot, and room for one
-    number more. Returns the sum of the gains, negative.
+    beyond the groups in use are empty. `logs` is room for the log factorials of `table`; `slots` holds the
+    rows and the elements of each slot, and room for one number more. Returns the sum of the gains, negative.
     """
     n_classes, n_slots = table.shape
     extra = n_classes - 1
     n_groups = 0
     for g in range(n_slots):
         n_groups += slots[1, g] > 0
+        for j in range(n_classes):
+            logs[j, g] = log_factorial(lf, table[j, g])
     gain = 0.0
     for _ in range(max_sweeps):
         before = gain
@@ -158,9 +169,8 @@ def move_elements(
                 n += m
                 for g in range(n_slots):
                     # the element leaves its home and joins the others
-                    held = table[cls[i], g]
-                    joined = held - m if g == home else held + m
-                    slots[2, g] += log_factorial(lf, held) - log_factorial(lf, joined)
+                    joined = table[cls[i], g] + (-m if g == home else m)
+                    slots[2, g] += logs[cls[i], g] - log_factorial(lf, joined)
             step = 0.0  # what the number of groups adds
             single = slots[1, home] == 1
             if single and n_groups > 1:
@@ -193,8 +203,11 @@ def move_elements(
             slots[0, target] += n
             slots[1, target] += 1
             for i in range(ptr[e], ptr[e + 1]):
-                table[cls[i], home] -= cnt[i]
-                table[cls[i], target] += cnt[i]
+                j = cls[i]
+                table[j, home] -= cnt[i]
+                table[j, target] += cnt[i]
+                logs[j, home] = log_factorial(lf, table[j, home])
+                logs[j, target] = log_factorial(lf, table[j, target])
             gain += least
         if gain == before:
             break

@@ -1,0 +1,185 @@
+"""``damier cocluster FILE --rows A --columns B``: clusters of both, as a table, labels and a page."""
+
+from __future__ import annotations
+
+import csv
+import importlib.util
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table as RichTable
+from rich.text import Text
+
+from damier.commands.common import (
+    WRONG_COMMAND,
+    check_writable,
+    column_name,
+    data_problems,
+    listed,
+    read,
+    stop,
+    write,
+)
+
+if TYPE_CHECKING:
+    from damier.intake import Table
+    from damier.models.coclustering import CoclusteringModel
+
+EXAMPLES = (
+    "[bold]Examples[/bold]\n\n"
+    "[cyan]damier cocluster sales.csv --rows customer --columns product[/cyan]\n\n"
+    "[cyan]damier cocluster visits.parquet -r user -c page --counts clicks[/cyan]   pairs with counts\n\n"
+    "[cyan]damier cocluster words.tsv --labels clusters.csv[/cyan]   the cluster of every value\n\n"
+    "[bold]Reading it[/bold]\n\n"
+    "One line of FILE is one pair. Rows and columns are clustered together; how many clusters there are is "
+    "part of the answer, and one block means that the two tell nothing about each other."
+)
+_LABEL_KINDS = (".csv", ".parquet", ".pq")
+
+
+def cocluster(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="Pairs: .csv, .tsv or .parquet.")],
+    rows: Annotated[
+        str | None, typer.Option("--rows", "-r", metavar="COLUMN", help="Column whose values are the rows.")
+    ] = None,
+    columns: Annotated[
+        str | None,
+        typer.Option("--columns", "-c", metavar="COLUMN", help="Column whose values are the columns."),
+    ] = None,
+    counts: Annotated[
+        str | None, typer.Option("--counts", metavar="COLUMN", help="How often each pair occurs.")
+    ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", metavar="PAGE", help="The page; FILE-coclusters.html by default."),
+    ] = None,
+    labels: Annotated[
+        Path | None,
+        typer.Option("--labels", "-l", metavar="PATH", help="Cluster of every value: .csv or .parquet."),
+    ] = None,
+    json_output: Annotated[
+        Path | None, typer.Option("--json", metavar="PATH", help="Write the whole model as JSON as well.")
+    ] = None,
+    time_limit: Annotated[
+        float | None, typer.Option("--time-limit", metavar="SECONDS", help="Stop the search after so long.")
+    ] = None,
+    seed: Annotated[int, typer.Option("--seed", help="Seed of the search.")] = 0,
+    n_jobs: Annotated[int, typer.Option("--n-jobs", "-j", help="Threads; -1 for one a core.")] = -1,
+    progress: Annotated[bool, typer.Option("--progress/--no-progress", help="Show what is done.")] = True,
+) -> None:
+    """Cluster two columns of values together: which go with which, and how surely."""
+    if n_jobs == 0:
+        raise stop("--n-jobs 0 is no number of threads: give 1 or more, or -1 for one a core", WRONG_COMMAND)
+    if time_limit is not None and time_limit < 0:
+        raise stop("--time-limit must not be negative", WRONG_COMMAND)
+    if labels is not None and labels.suffix.lower() not in _LABEL_KINDS:
+        raise stop(f"labels go to a .csv or .parquet file, not to {labels.name!r}", WRONG_COMMAND)
+    page = output or Path(f"{file.stem}-coclusters.html")
+    for path in (page, labels, json_output):
+        check_writable(path)
+    table = read(file)
+    names = _names(table, rows, columns, counts)
+    pairs = type(table)(tuple(table[name] for name in names if name is not None), table.n_rows)
+
+    from damier.estimators.coclustering import Coclustering
+    from damier.report import render_coclustering, summarize_coclustering
+
+    search = Coclustering(counts=names[2], time_limit=time_limit, random_state=seed, n_jobs=n_jobs)
+    with data_problems(), _told(progress) as tell:
+        search.fit(pairs, progress=tell)
+    model = search.coclustering_
+    console = Console()
+    for axis in ("rows", "columns"):
+        console.print(_clusters_table(model, axis))
+    if search.ended_ != "converged":
+        console.print(
+            f"The search ended early ({search.ended_}): this is the best found so far.", style="yellow"
+        )
+    write(page, render_coclustering(summarize_coclustering(model, file.name)))
+    told = Text("\nPage written to ").append(str(page), style="bold")
+    if labels is not None:
+        with data_problems():
+            _write_labels(labels, model)
+        told.append(", labels to ").append(str(labels), style="bold")
+    if json_output is not None:
+        write(json_output, json.dumps(model.to_dict(), ensure_ascii=False, allow_nan=False) + "\n")
+        told.append(", model to ").append(str(json_output), style="bold")
+    console.print(told, soft_wrap=True)
+
+
+def _names(
+    table: Table, rows: str | None, columns: str | None, counts: str | None
+) -> tuple[str, str, str | None]:
+    """Find the columns that were meant; a table of two needs no names."""
+    counted = None if counts is None else column_name(table, counts)
+    left = [name for name in table.names if name != counted]
+    if rows is None and columns is None and len(left) == 2:
+        return left[0], left[1], counted
+    if rows is None or columns is None:
+        raise stop(f"which columns? Add --rows and --columns, from {listed(left)}", WRONG_COMMAND)
+    first, second = column_name(table, rows), column_name(table, columns)
+    if len({first, second, counted}) < 3:
+        raise stop("--rows, --columns and --counts must name different columns", WRONG_COMMAND)
+    return first, second, counted
+
+
+def _clusters_table(model: CoclusteringModel, axis: Any, most: int = 20) -> RichTable:
+    """Clusters of an axis for the terminal, those that inform most about the other axis first."""
+    side = model.axis(axis)
+    clusters = model.clusters(axis, n_typical=8, backend="dict")
+    shown = sorted(clusters["cluster"], key=lambda c: -clusters["information"][c])[:most]
+    more = f", the {most} that tell most" if side.n_clusters > most else ""
+    table = RichTable(title=f"{side.n_clusters:,} clusters of {side.name}{more}", title_justify="left")
+    for name in ("cluster", "values", "instances"):
+        table.add_column(name, justify="right", min_width=len(name))
+    table.add_column("most typical", overflow="ellipsis", no_wrap=True)
+    for c in shown:
+        numbers = (f"{clusters['values'][c]:,}", f"{clusters['count'][c]:,}")
+        table.add_row(str(c), *numbers, Text(clusters["typical_values"][c]))
+    return table
+
+
+def _write_labels(path: Path, model: CoclusteringModel) -> None:
+    """Write one line a value of either axis."""
+    columns: dict[str, list[Any]] = {"axis": [], "value": [], "cluster": [], "count": [], "typicality": []}
+    for side in (model.rows, model.columns):
+        for v, cluster in enumerate(side.labels.tolist()):
+            value = side.value(v)
+            columns["axis"].append(side.name)
+            columns["value"].append(None if value is None else str(value))
+            columns["cluster"].append(cluster)
+            columns["count"].append(int(side.totals[v]))
+            columns["typicality"].append(float(side.typicality[v]))
+    if path.suffix.lower() == ".csv":
+        with path.open("w", encoding="utf-8", newline="") as file:
+            writer = csv.writer(file)
+            writer.writerow(columns)
+            writer.writerows(zip(*columns.values(), strict=True))
+    elif importlib.util.find_spec("pyarrow"):
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        pq.write_table(pa.table(columns), path)
+    elif importlib.util.find_spec("polars"):
+        import polars as pl
+
+        pl.DataFrame(columns).write_parquet(path)
+    else:
+        raise ImportError("labels as Parquet need pyarrow or polars: pip install pyarrow, or choose .csv")
+
+
+@contextmanager
+def _told(wanted: bool) -> Iterator[Callable[[str, float, int, int], None] | None]:
+    console = Console(stderr=True)
+    if not (wanted and console.is_terminal):
+        yield None
+        return
+    with console.status("Getting ready (some seconds the first time)") as status:
+        yield lambda what, cost, n_rows, n_columns: status.update(
+            f"{what}: {n_rows:,} x {n_columns:,} clusters, cost {cost:,.0f} (Ctrl-C takes the best so far)"
+        )

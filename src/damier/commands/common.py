@@ -1,0 +1,96 @@
+"""What the commands share: reading a table, writing a page, one sentence for what went wrong.
+
+Exit codes: 0 when done, 1 when the data cannot be worked on, 2 when the command asks for something that is
+not there. An error is one sentence that says what to do, never a traceback.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+from rich.console import Console
+from rich.text import Text
+
+if TYPE_CHECKING:
+    from damier.intake import Table
+
+WRONG_DATA, WRONG_COMMAND = 1, 2
+
+
+def read(file: Path) -> Table:
+    """Read a table, or stop and say what is wrong with the file."""
+    from damier.intake import read_file
+
+    if not file.exists():
+        raise stop(f"no file {str(file)!r}{_meant(file)}", WRONG_COMMAND)
+    if file.is_dir():
+        raise stop(f"{str(file)!r} is a folder: name a .csv, .tsv or .parquet file in it", WRONG_COMMAND)
+    with data_problems(), Console(stderr=True).status("Reading"):
+        return read_file(file)
+
+
+def _meant(file: Path) -> str:
+    """Name the files beside it that look like the one that is not there."""
+    folder = file.parent
+    if not folder.is_dir():
+        return f": there is no folder {str(folder)!r} either"
+    near = difflib.get_close_matches(file.name, sorted(p.name for p in folder.iterdir()), n=3)
+    return f"; did you mean {listed(near)}?" if near else ": check the name"
+
+
+def column_name(table: Table, wanted: str) -> str:
+    """Find a column, or stop and name those that look like it."""
+    if wanted in table.names:
+        return wanted
+    lowered = {name.lower().strip(): name for name in table.names}
+    near = [lowered[match] for match in difflib.get_close_matches(wanted.lower().strip(), lowered, n=5)]
+    hint = f"did you mean {listed(near)}?" if near else f"the columns are {listed(table.names)}"
+    raise stop(f"no column {wanted!r}; {hint}", WRONG_COMMAND)
+
+
+def listed(names: list[str] | tuple[str, ...], most: int = 20) -> str:
+    """Write names in a row, the first of many."""
+    shown = ", ".join(repr(name) for name in names[:most])
+    return shown if len(names) <= most else f"{shown} ... ({len(names):,} in all)"
+
+
+@contextmanager
+def data_problems() -> Iterator[None]:
+    """Turn what the library says of the data into one sentence."""
+    try:
+        yield
+    except (ValueError, TypeError, ImportError, OSError) as error:
+        raise stop(str(error), WRONG_DATA) from None
+    except MemoryError:
+        raise stop("the table does not fit into memory", WRONG_DATA) from None
+
+
+def check_writable(path: Path | None) -> None:
+    """Tell before the work, not after it, that a page has nowhere to go."""
+    if path is None:
+        return
+    if path.is_dir():
+        raise stop(f"{str(path)!r} is a folder: name a file in it", WRONG_COMMAND)
+    if not path.parent.is_dir():
+        raise stop(f"there is no folder {str(path.parent)!r} to write {path.name!r} into", WRONG_COMMAND)
+
+
+def write(path: Path, text: str) -> None:
+    """Write a text, or stop."""
+    try:
+        path.write_text(text, encoding="utf-8", newline="\n")
+    except OSError as error:
+        raise stop(f"cannot write {str(path)!r}: {error.strerror}", WRONG_COMMAND) from None
+
+
+def stop(message: str, code: int) -> typer.Exit:
+    """Say what is wrong; the caller raises what is returned."""
+    Console(stderr=True).print(
+        Text("Error: ", style="bold red").append(message, style="not bold"), soft_wrap=True
+    )
+    return typer.Exit(code)

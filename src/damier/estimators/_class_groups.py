@@ -1,0 +1,86 @@
+"""One variable and the classes partitioned together: the search called, its solutions wrapped."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from damier.intake import Column, NumericColumn, Target
+from damier.intake.table import FloatArray, IntArray
+from damier.models import GroupPartition, IntervalPartition, Partition
+
+
+def joint_partitions(
+    column: Column,
+    target: Target,
+    weights: IntArray | None = None,
+    *,
+    n_starts: int = 10,
+    short_bounds: bool = False,
+) -> tuple[Partition, ...]:
+    """Partition a column together with the classes; return the distinct optima found, the best first."""
+    from damier.search.class_groups import partition_with_classes
+
+    ordered = isinstance(column, NumericColumn)
+    elements: IntArray
+    if isinstance(column, NumericColumn):
+        values, elements = _distinct(column.values)
+        n_elements = values.size
+    else:
+        elements, n_elements = column.codes.astype(np.int64), len(column.categories)
+    found = partition_with_classes(
+        elements,
+        n_elements,
+        target.codes.astype(np.int64),
+        target.n_classes,
+        ordered=ordered,
+        weights=weights,
+        n_starts=n_starts,
+    )
+    partitions: list[Partition] = []
+    for solution in found:
+        n_parts = len(solution.counts)
+        keys = solution.parts[elements] * target.n_classes + target.codes
+        counts = np.bincount(keys, weights=weights, minlength=n_parts * target.n_classes)
+        fields: dict[str, Any] = {
+            "name": column.name,
+            "classes": tuple(target.classes.tolist()),
+            "counts": counts.reshape(n_parts, target.n_classes).astype(np.int64),
+            "cost": solution.cost,
+            "null_cost": solution.null_cost,
+            "optimal": False,
+            "class_groups": _groups(solution.class_groups, target),
+        }
+        if isinstance(column, NumericColumn):
+            last = np.flatnonzero(np.diff(solution.parts))
+            partitions.append(
+                IntervalPartition.from_cuts(
+                    values[last],
+                    values[last + 1],
+                    short_bounds=short_bounds,
+                    kind=column.kind,
+                    has_missing=column.n_missing > 0,
+                    **fields,
+                )
+            )
+        else:
+            partitions.append(GroupPartition.from_codes(solution.parts, n_parts, column.categories, **fields))
+    return tuple(partitions)
+
+
+def _distinct(values: FloatArray) -> tuple[FloatArray, IntArray]:
+    """Distinct values, a missing one before all others, and the index of each row's value among them."""
+    distinct, elements = np.unique(values, return_inverse=True)
+    if distinct.size and np.isnan(distinct[-1]):
+        distinct = np.roll(distinct, 1)
+        elements = (elements + 1) % distinct.size
+    return distinct, elements
+
+
+def _groups(labels: IntArray, target: Target) -> tuple[tuple[Any, ...], ...]:
+    classes = target.classes.tolist()
+    return tuple(
+        tuple(classes[w] for w in np.flatnonzero(labels == group).tolist())
+        for group in range(labels.max() + 1)
+    )

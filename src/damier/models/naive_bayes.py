@@ -1,0 +1,218 @@
+"""Naive Bayes over partitioned variables: formula 13 of the paper on many classes, in logarithms."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from damier.intake.table import Column, FloatArray, IntArray, NumericColumn, Table
+from damier.models.encoding import partition_from_dict
+from damier.models.partition import GroupPartition, IntervalPartition, Partition
+from damier.models.plain import decode, encode, wanted
+
+# Rows times classes scored at once: fits the processor's cache, and bounds the memory of a wide prediction.
+_CHUNK_CELLS = 1 << 18
+
+
+@dataclass(frozen=True, eq=False)
+class VariableEvidence:
+    """What one variable tells of the classes.
+
+    Parameters
+    ----------
+    partitions : tuple of Partition
+        The best partition, followed by other optima of the same variable when they are averaged: the mean
+        over them of P(part | class) / P(part) is the variable's evidence.
+    weight : float
+        Between 0 and 1; the evidence is multiplied by it.
+    """
+
+    partitions: tuple[Partition, ...]
+    weight: float = 1.0
+
+    def __post_init__(self) -> None:
+        if not self.partitions:
+            raise ValueError("a variable needs at least one partition")
+        if len({(p.name, p.classes, type(p)) for p in self.partitions}) > 1:
+            raise ValueError("the partitions averaged must be of one variable, over the same classes")
+        if not 0.0 <= self.weight <= 1.0:
+            raise ValueError(f"the weight of {self.name!r} must be between 0 and 1, got {self.weight}")
+
+    @property
+    def name(self) -> str:
+        """Name of the variable."""
+        return self.partitions[0].name
+
+    @property
+    def partition(self) -> Partition:
+        """The best partition: the one to show."""
+        return self.partitions[0]
+
+    @cached_property
+    def _refinement(self) -> tuple[Partition, list[IntArray]]:
+        """The common refinement of the partitions, and the part of each of its parts in each of them."""
+        if len(self.partitions) == 1:
+            return self.partition, [np.arange(self.partition.n_parts)]
+        refine = _refine_intervals if isinstance(self.partition, IntervalPartition) else _refine_groups
+        return refine(self.partitions)
+
+    @cached_property
+    def table(self) -> FloatArray:
+        """Evidence of each part of ``apply`` for each class; the last row, for values never seen, is zero."""
+        return self._averaged([partition.evidence() for partition in self.partitions])
+
+    @property
+    def table_without_the_row(self) -> FloatArray:
+        """The same for a training row's own class, had the row itself not been counted."""
+        return self._averaged([partition.evidence(without_the_row=True) for partition in self.partitions])
+
+    def _averaged(self, evidence: list[FloatArray]) -> FloatArray:
+        neutral = np.zeros((1, len(self.partition.classes)))
+        if len(evidence) == 1:
+            return np.vstack([evidence[0], neutral])
+        ratios = [np.exp(told)[part] for told, part in zip(evidence, self._refinement[1], strict=True)]
+        return np.vstack([np.log(np.mean(ratios, axis=0)), neutral])
+
+    def apply(self, column: Column) -> IntArray:
+        """Row of ``table`` of each value; -1 for a category never seen."""
+        return self._refinement[0].apply(column)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything, in JSON types."""
+        return {"weight": self.weight, "partitions": [p.to_dict() for p in self.partitions]}
+
+    @classmethod
+    def from_dict(cls, plain: dict[str, Any]) -> Self:
+        """Read back what ``to_dict`` gave."""
+        held = wanted(plain, "partitions")
+        return cls(tuple(partition_from_dict(p) for p in held), float(wanted(plain, "weight")))
+
+
+def _refine_intervals(partitions: tuple[Any, ...]) -> tuple[Partition, list[IntArray]]:
+    """Cut wherever one of the partitions cuts; tell the part of each new interval in each partition."""
+    bounds = sorted({bound for p in partitions for bound in p.bounds})
+    alone = any(p.missing_alone for p in partitions)
+    refined = _bare(partitions[0], len(bounds) + 1 + alone, bounds=tuple(bounds), missing_alone=alone)
+    # Every value of an interval stands on the same side of every bound as its right end.
+    inside = np.array([np.nan] * alone + bounds + [np.inf])
+    representatives = NumericColumn(refined.name, inside, partitions[0].kind)
+    return refined, [p.apply(representatives) for p in partitions]
+
+
+def _refine_groups(partitions: tuple[Any, ...]) -> tuple[Partition, list[IntArray]]:
+    """Keep together what all partitions keep together; tell the part of each new group in each of them."""
+    values = [value for group in partitions[0].groups for value in group]
+    group_of = [{value: i for i, group in enumerate(p.groups) for value in group} for p in partitions]
+    rows = np.array([[known[value] for known in group_of] for value in values])
+    atoms, atom_of = np.unique(rows, axis=0, return_inverse=True)
+    members: list[list[Any]] = [[] for _ in atoms]
+    for value, atom in zip(values, atom_of.ravel().tolist(), strict=True):
+        members[atom].append(value)
+    refined = _bare(partitions[0], len(atoms), groups=tuple(map(tuple, members)))
+    return refined, list(atoms.T)
+
+
+def _bare(partition: Partition, n_parts: int, **fields: Any) -> Partition:
+    """Return a partition that only sorts values into parts: it has no counts and no cost of its own."""
+    shared: dict[str, Any] = {
+        "name": partition.name,
+        "classes": partition.classes,
+        "counts": np.zeros((n_parts, len(partition.classes)), np.int64),
+        "cost": 0.0,
+        "null_cost": 0.0,
+        "optimal": False,
+    }
+    if isinstance(partition, IntervalPartition):
+        return IntervalPartition(**shared, **fields, kind=partition.kind, has_missing=partition.has_missing)
+    return GroupPartition(**shared, **fields)
+
+
+@dataclass(frozen=True, eq=False)
+class NaiveBayes:
+    """Class frequencies and the evidence of each variable; scoring adds logarithms.
+
+    Parameters
+    ----------
+    classes : tuple
+        Classes of the target, as Python scalars.
+    class_counts : array of shape (n_classes,)
+        Training rows of each class.
+    variables : tuple of VariableEvidence
+        In column order.
+    """
+
+    classes: tuple[Any, ...]
+    class_counts: IntArray
+    variables: tuple[VariableEvidence, ...]
+
+    model: ClassVar[str] = "naive_bayes"
+
+    @cached_property
+    def _log_prior(self) -> FloatArray:
+        counts = np.asarray(self.class_counts, dtype=np.float64)
+        prior: FloatArray = np.log(counts) - np.log(counts.sum())
+        return prior
+
+    def log_proba(self, table: Table) -> FloatArray:
+        """Log-probability of each class for each row; the exponentials of a row sum to one."""
+        result = np.empty((table.n_rows, len(self.classes)))
+        for rows, scores in self._scored(table):
+            top = scores.max(axis=1, keepdims=True)
+            scores -= top
+            scores -= np.log(np.exp(scores).sum(axis=1, keepdims=True))
+            result[rows] = scores
+        return result
+
+    def best_class(self, table: Table) -> IntArray:
+        """Index of the most probable class of each row, the first of equals."""
+        result = np.empty(table.n_rows, dtype=np.int64)
+        for rows, scores in self._scored(table):
+            result[rows] = scores.argmax(axis=1)
+        return result
+
+    def explain(self, table: Table) -> FloatArray:
+        """Evidence each variable brings to each class, row by row: rows x variables x classes.
+
+        The log-frequencies of the classes plus the sum over the variables are the scores, equal to the
+        log-probabilities up to one constant a row.
+        """
+        told = np.empty((table.n_rows, len(self.variables), len(self.classes)))
+        for k, (variable, column) in enumerate(zip(self.variables, table, strict=True)):
+            told[:, k] = (variable.weight * variable.table)[variable.apply(column)]
+        return told
+
+    def _scored(self, table: Table) -> Iterator[tuple[slice, FloatArray]]:
+        """Scores of successive slices of the rows."""
+        active = [(v, column) for v, column in zip(self.variables, table, strict=True) if v.weight > 0]
+        active = [(v, column) for v, column in active if v.table.shape[0] > 2]
+        parts = [variable.apply(column) for variable, column in active]
+        tables = [variable.weight * variable.table for variable, _ in active]
+        size = max(1, _CHUNK_CELLS // len(self.classes))
+        for start in range(0, table.n_rows, size):
+            rows = slice(start, min(start + size, table.n_rows))
+            scores = np.tile(self._log_prior, (rows.stop - rows.start, 1))
+            for part, evidence in zip(parts, tables, strict=True):
+                scores += evidence.take(part[rows], axis=0, mode="wrap")
+            yield rows, scores
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything, in JSON types."""
+        return {
+            "model": self.model,
+            "classes": encode(self.classes),
+            "class_counts": np.asarray(self.class_counts).tolist(),
+            "variables": [variable.to_dict() for variable in self.variables],
+        }
+
+    @classmethod
+    def from_dict(cls, plain: dict[str, Any]) -> Self:
+        """Read back what ``to_dict`` gave."""
+        return cls(
+            decode(wanted(plain, "classes")),
+            np.asarray(wanted(plain, "class_counts"), dtype=np.int64),
+            tuple(VariableEvidence.from_dict(v) for v in wanted(plain, "variables")),
+        )

@@ -1,0 +1,235 @@
+"""Naive Bayes: the paper's formula by hand, weights, groups of classes, and scikit-learn's manners."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from sklearn.datasets import load_digits, load_iris, load_wine
+from sklearn.metrics import log_loss
+from sklearn.model_selection import cross_val_predict
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from damier import MODLEncoder, NaiveBayesClassifier
+from damier.deploy import load, save
+from damier.intake import read_table
+from damier.models import NaiveBayes
+
+
+@parametrize_with_checks(
+    [
+        NaiveBayesClassifier(),
+        NaiveBayesClassifier(averaging="compression"),
+        NaiveBayesClassifier(group_classes=True, n_starts=2),
+    ]
+)
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)
+
+
+def mixed(n_rows=300, seed=0):
+    """Numbers and categories, with missing values, that tell something of three classes."""
+    rng = np.random.default_rng(seed)
+    y = rng.choice(["a", "b", "c"], n_rows)
+    number = rng.normal(size=n_rows) + 2.0 * (y == "b")
+    number[rng.random(n_rows) < 0.1] = np.nan
+    word = np.where(rng.random(n_rows) < 0.7, y, rng.choice(["u", "v"], n_rows)).astype(object)
+    word[rng.random(n_rows) < 0.1] = None
+    return pd.DataFrame({"number": number, "word": word, "noise": rng.normal(size=n_rows)}), y
+
+
+def by_hand(model, X):
+    """Formula 13 with the m-estimate, one row and one class at a time."""
+    n = sum(model.class_counts)
+    n_classes = len(model.classes)
+    result = np.zeros((len(X), n_classes))
+    columns = list(read_table(X))
+    for k, variable in enumerate(model.variables):
+        partition = variable.partition
+        for r, part in enumerate(partition.apply(columns[k])):
+            for w in range(n_classes):
+                if part < 0 or partition.n_parts == 1:
+                    continue
+                members = [w]
+                if partition.class_groups is not None:
+                    group = next(g for g in partition.class_groups if model.classes[w] in g)
+                    members = [model.classes.index(c) for c in group]
+                support = partition.counts[part, members].sum()
+                coverage = partition.counts[:, members].sum()
+                m, p = n_classes / n, 1 / n_classes
+                result[r, w] += np.log((support + m * p) / (coverage + m))
+    result += np.log(model.class_counts / n)
+    result = np.exp(result - result.max(axis=1, keepdims=True))
+    return result / result.sum(axis=1, keepdims=True)
+
+
+@pytest.mark.parametrize("group_classes", [False, True])
+def test_probabilities_are_the_papers_formula(group_classes):
+    X, y = mixed()
+    classifier = NaiveBayesClassifier(group_classes, average_starts=False).fit(X, y)
+    new = pd.DataFrame(
+        {"number": [0.5, np.nan, 9], "word": ["a", None, "never seen"], "noise": [0, 1, np.inf]}
+    )
+    np.testing.assert_allclose(classifier.predict_proba(new), by_hand(classifier.model_, new), rtol=1e-9)
+    np.testing.assert_allclose(classifier.predict_proba(X), by_hand(classifier.model_, X), rtol=1e-9)
+
+
+def test_unseen_values_are_neutral():
+    X, y = mixed()
+    classifier = NaiveBayesClassifier().fit(X[["word"]], y)
+    frequency = np.unique(y, return_counts=True)[1] / len(y)
+    unseen = pd.DataFrame({"word": ["never seen"]})
+    np.testing.assert_allclose(classifier.predict_proba(unseen)[0], frequency)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"averaging": "compression"},
+        {"group_classes": True},
+        {"group_classes": True, "averaging": "compression"},
+    ],
+)
+def test_explanations_json_and_threads_agree_with_prediction(options):
+    X, y = mixed()
+    classifier = NaiveBayesClassifier(**options).fit(X, y)
+    table = read_table(X)
+    scores = classifier.explain(X).sum(axis=1) + np.log(np.unique(y, return_counts=True)[1] / len(y))
+    scores -= np.log(np.exp(scores).sum(axis=1, keepdims=True))
+    np.testing.assert_allclose(scores, classifier.predict_log_proba(X), atol=1e-12)
+    again = NaiveBayes.from_dict(json.loads(json.dumps(classifier.model_.to_dict())))
+    np.testing.assert_array_equal(again.log_proba(table), classifier.predict_log_proba(X))
+    threaded = NaiveBayesClassifier(**options, n_jobs=2).fit(X, y)
+    np.testing.assert_array_equal(threaded.predict_proba(X), classifier.predict_proba(X))
+
+
+@pytest.mark.parametrize("options", [{"averaging": "compression"}, {"group_classes": True}])
+def test_order_of_rows_names_of_classes_and_monotone_transforms_change_nothing(options):
+    X, y = mixed()
+    wanted = NaiveBayesClassifier(**options).fit(X, y).predict_proba(X)
+    shuffle = np.random.default_rng(1).permutation(len(y))
+    shuffled = NaiveBayesClassifier(**options).fit(X.iloc[shuffle], y[shuffle])
+    np.testing.assert_allclose(shuffled.predict_proba(X), wanted, rtol=1e-6)
+    renamed = NaiveBayesClassifier(**options).fit(X, np.char.add("class ", y))
+    np.testing.assert_allclose(renamed.predict_proba(X), wanted, rtol=1e-6)
+    stretched = X.assign(number=np.exp(X["number"]), noise=X["noise"] ** 3)
+    transformed = NaiveBayesClassifier(**options).fit(stretched, y)
+    np.testing.assert_allclose(transformed.predict_proba(stretched), wanted, rtol=1e-6)
+
+
+def test_weights_are_repetitions():
+    X, y = mixed(150)
+    times = np.random.default_rng(0).integers(0, 3, 150)
+    weighted = NaiveBayesClassifier(averaging="compression").fit(X, y, sample_weight=times)
+    rows = np.repeat(np.arange(150), times)
+    repeated = NaiveBayesClassifier(averaging="compression").fit(X.iloc[rows], y[rows])
+    np.testing.assert_allclose(weighted.predict_proba(X), repeated.predict_proba(X), rtol=1e-9)
+
+
+def test_averaging_makes_probabilities_honest_where_variables_repeat_each_other():
+    X, y = load_iris(return_X_y=True, as_frame=True)
+    X = pd.concat([X, X.add_suffix(" again"), X.add_suffix(" and again")], axis=1)
+    loss = {}
+    for averaging in (None, "compression"):
+        proba = cross_val_predict(
+            NaiveBayesClassifier(averaging=averaging), X, y, cv=5, method="predict_proba"
+        )
+        loss[averaging] = log_loss(y, proba)
+    assert loss["compression"] < 0.5 * loss[None]
+
+
+def test_many_classes_and_many_variables_sum_to_one():
+    rng = np.random.default_rng(0)
+    y = np.repeat(np.arange(120), 8)
+    X = rng.normal(size=(960, 8)) + (y[:, None] % 2) * 8
+    X = np.hstack([X] * 20)
+    classifier = NaiveBayesClassifier().fit(X, y)
+    proba = classifier.predict_proba(X)
+    assert np.isfinite(classifier.predict_log_proba(X)).all()
+    np.testing.assert_allclose(proba.sum(axis=1), 1.0)
+
+
+def grid_of_classes(rng, n_rows):
+    """Four hundred classes on a 20 x 20 grid, seen through two blurred columns."""
+    y = rng.integers(0, 400, n_rows)
+    return np.column_stack([y // 20, y % 20]) + rng.normal(scale=0.5, size=(n_rows, 2)), y
+
+
+def test_grouping_classes_pays_with_many_classes():
+    rng = np.random.default_rng(0)
+    X, y = grid_of_classes(rng, 3000)
+    new_X, new_y = grid_of_classes(rng, 4000)
+    plain = NaiveBayesClassifier().fit(X, y).score(new_X, new_y)
+    best = NaiveBayesClassifier(True, average_starts=False, n_starts=4).fit(X, y)
+    averaged = NaiveBayesClassifier(True, n_starts=4).fit(X, y).score(new_X, new_y)
+    assert best.score(new_X, new_y) > 1.2 * plain
+    assert averaged > best.score(new_X, new_y)
+    groups = best.partitions_["x0"].class_groups
+    assert sorted(c for group in groups for c in group) == best.classes_.tolist()
+    assert 2 < len(groups) < 30
+
+
+def test_summaries_by_column():
+    X, y = load_wine(return_X_y=True, as_frame=True)
+    classifier = NaiveBayesClassifier(averaging="compression").fit(X.assign(constant=1.0), y)
+    assert list(classifier.levels_) == list(classifier.weights_) == [*X.columns, "constant"]
+    assert classifier.weights_["constant"] == classifier.levels_["constant"] == 0.0
+    assert all(0 <= weight <= 1 for weight in classifier.weights_.values())
+    assert classifier.feature_importances_.sum() == pytest.approx(1.0)
+    assert NaiveBayesClassifier().fit(X, y).weights_["hue"] == 1.0
+
+
+def test_pipelines_and_polars():
+    X, y = load_digits(return_X_y=True)
+    pipeline = make_pipeline(StandardScaler(), NaiveBayesClassifier()).fit(X[:500], y[:500])
+    assert pipeline.score(X[500:], y[500:]) > 0.75
+    frame, target = mixed()
+    words = [None if pd.isna(word) else word for word in frame["word"]]
+    told = pl.DataFrame(
+        {"number": frame["number"].to_numpy(), "word": words, "noise": frame["noise"].to_numpy()}
+    )
+    told = told.with_columns(pl.col("number").fill_nan(None))
+    a = NaiveBayesClassifier().fit(told, pl.Series(target)).predict_proba(told)
+    np.testing.assert_array_equal(a, NaiveBayesClassifier().fit(frame, target).predict_proba(frame))
+
+
+def test_no_informative_column_predicts_the_frequencies():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(500, 3)), rng.integers(0, 2, 500)
+    classifier = NaiveBayesClassifier(averaging="compression").fit(X, y)
+    np.testing.assert_allclose(classifier.predict_proba(X), np.tile(np.bincount(y) / 500, (500, 1)))
+    assert (classifier.feature_importances_ == 0).all()
+
+
+def test_a_constant_target_is_refused():
+    with pytest.raises(ValueError, match="constant"):
+        NaiveBayesClassifier().fit([[1.0], [2.0]], ["yes", "yes"])
+
+
+def test_the_encoder_groups_classes_too():
+    rng = np.random.default_rng(0)
+    X, y = grid_of_classes(rng, 2000)
+    encoder = MODLEncoder(group_classes=True, encode="evidence").fit(X, y)
+    partition = encoder.partitions_["x1"]
+    assert partition.level > 0
+    assert 2 < len(partition.class_groups) < 30
+    evidence = encoder.transform(X[:5]).reshape(5, 2, -1)
+    group = partition.class_groups[0]
+    members = [encoder.classes_.tolist().index(c) for c in group]
+    assert np.ptp(evidence[:, 1, members], axis=1).max() == 0.0
+    classifier = NaiveBayesClassifier(True, average_starts=False).fit(X, y)
+    np.testing.assert_allclose(evidence, classifier.explain(X[:5]))
+
+
+def test_saved_and_loaded(tmp_path):
+    X, y = mixed()
+    classifier = NaiveBayesClassifier(True, "compression").fit(X, y)
+    save(classifier, tmp_path / "model.json")
+    again = load(tmp_path / "model.json")
+    np.testing.assert_array_equal(again.log_proba(read_table(X)), classifier.predict_log_proba(X))
