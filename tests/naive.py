@@ -387,3 +387,99 @@ def grid_greedy_merge(columns, labels, n_classes, value_parts, n_values, categor
         cost, _, parts = min(options)
         best = min(best, cost)
     return best
+
+
+# --- search, rectangles on projections ----------------------------------------------------------------
+
+
+def linf_grow(blocked, i, j, first_side=0):
+    """Expand each side by one row or column of bins in turn, until a whole turn changes nothing."""
+    b = len(blocked)
+    x0, x1, y0, y1 = i, i, j, j
+    sides = ("up", "right", "down", "left")
+    while True:
+        before = (x0, x1, y0, y1)
+        for k in range(4):
+            side = sides[(first_side + k) % 4]
+            if side == "up" and y1 + 1 < b and not any(blocked[u][y1 + 1] for u in range(x0, x1 + 1)):
+                y1 += 1
+            if side == "right" and x1 + 1 < b and not any(blocked[x1 + 1][v] for v in range(y0, y1 + 1)):
+                x1 += 1
+            if side == "down" and y0 > 0 and not any(blocked[u][y0 - 1] for u in range(x0, x1 + 1)):
+                y0 -= 1
+            if side == "left" and x0 > 0 and not any(blocked[x0 - 1][v] for v in range(y0, y1 + 1)):
+                x0 -= 1
+        if before == (x0, x1, y0, y1):
+            return before
+
+
+def linf_cover(own, other, tolerance, min_cover, first_side=0):
+    """Algorithm 6: the best rectangle over all bins not yet covered, again and again."""
+    b = len(own)
+    blocked = [[other[u][v] > tolerance * own[u][v] for v in range(b)] for u in range(b)]
+    covered = [[False] * b for _ in range(b)]
+    chosen, total = [], 0
+    while True:
+        best = None
+        for i in range(b):
+            for j in range(b):
+                if own[i][j] == 0 or blocked[i][j]:
+                    continue
+                x0, x1, y0, y1 = linf_grow(blocked, i, j, first_side)
+                bins = [(u, v) for u in range(x0, x1 + 1) for v in range(y0, y1 + 1)]
+                count = sum(own[u][v] for u, v in bins if not covered[u][v])
+                border = sum(
+                    other[u][v]
+                    for u in range(max(0, x0 - 1), min(b, x1 + 2))
+                    for v in range(max(0, y0 - 1), min(b, y1 + 2))
+                )
+                if count > min_cover and (best is None or count - border > best[0]):
+                    best = (count - border, count, (x0, x1, y0, y1), bins)
+        if best is None:
+            return chosen, total
+        chosen.append(best[2])
+        total += best[1]
+        for u, v in best[3]:
+            covered[u][v] = True
+
+
+def linf_decide(model, rows):
+    """One row, one cover, one rectangle at a time; rows hold scaled numbers (fixed point) or codes."""
+    position = {column.name: j for j, column in enumerate(model.columns)}
+
+    def along(cover, axis, row):
+        total = 0
+        for name, sign in axis:
+            held = int(row[position[name]])
+            total += sign * (cover.shares[name][held] if name in cover.shares else held)
+        return total
+
+    decisions = []
+    for row in rows:
+        for member in model.members:
+            nearest, least = None, np.inf
+            for c, cover in enumerate(member):
+                (x_low, x_high, y_low, y_high), b = cover.limits, cover.n_bins
+                values = along(cover, cover.x, row), along(cover, cover.y, row)
+                bins, distances = [], []
+                for value, low, high in zip(values, (x_low, y_low), (x_high, y_high), strict=True):
+                    scale = np.float32(b / (high - low + 1.0))
+                    place = np.float32(value - low) * scale
+                    closed_out = not model.open_edges and not low <= value <= high
+                    bins.append(-1 if closed_out else int(min(max(place, 0), b - 1)))
+                    distances.append(
+                        min(max(place, np.float32(0)), np.float32(b)) if model.open_edges else place
+                    )
+                for r, (x0, x1, y0, y1) in enumerate(cover.rectangles.tolist()):
+                    if x0 <= bins[0] <= x1 and y0 <= bins[1] <= y1:
+                        nearest, least = (c, r, True), -np.inf
+                        break
+                    x, y = distances
+                    one = np.float32(1)
+                    gap = max(x0 - x, x - (x1 + one), y0 - y, y - (y1 + one)) / np.float32(b)
+                    if gap < least:
+                        nearest, least = (c, r, False), gap
+                if least == -np.inf:
+                    break
+            decisions.append(nearest)
+    return decisions

@@ -18,6 +18,7 @@ _HOME_OF = {
     "MODLDiscretizer": "damier.estimators.transformers",
     "MODLGrouper": "damier.estimators.transformers",
     "MODLEncoder": "damier.estimators.transformers",
+    "LinfClassifier": "damier.estimators.linf",
     "gabriel_graph": "damier.search.gabriel",
     "NaiveBayesClassifier": "damier.estimators.naive_bayes",
 }
@@ -27,6 +28,7 @@ __all__ = ["__version__", *sorted(_HOME_OF)]
 if TYPE_CHECKING:
     from damier.estimators.balls import BallPartitionClassifier
     from damier.estimators.coclustering import Coclustering, CoclusteringClassifier
+    from damier.estimators.linf import LinfClassifier
     from damier.estimators.naive_bayes import NaiveBayesClassifier
     from damier.estimators.transformers import MODLDiscretizer, MODLEncoder, MODLGrouper
     from damier.search.gabriel import gabriel_graph

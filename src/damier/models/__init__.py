@@ -2,15 +2,19 @@
 
 from damier.models.balls import BallGroup, BallPartition
 from damier.models.encoding import Encoding, partition_from_dict
+from damier.models.linf import Cover, DecisionPath, LinfModel
 from damier.models.naive_bayes import NaiveBayes, VariableEvidence
 from damier.models.partition import GroupPartition, IntervalPartition, Partition
 
 __all__ = [
     "BallGroup",
     "BallPartition",
+    "Cover",
+    "DecisionPath",
     "Encoding",
     "GroupPartition",
     "IntervalPartition",
+    "LinfModel",
     "NaiveBayes",
     "Partition",
     "VariableEvidence",

@@ -1,0 +1,325 @@
+"""LINF: rectangles on random projections, as a scikit-learn classifier."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import replace
+from numbers import Integral
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
+import numpy.typing as npt
+from scipy.stats import norm
+from sklearn.base import ClassifierMixin
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted
+
+from damier.estimators._base import TableEstimator, require_two_classes
+from damier.estimators._threads import map_in_threads
+from damier.intake import NumericColumn, Table, Target
+from damier.models.linf import Cover, DecisionPath, LinfModel
+from damier.models.linf_columns import UNIT, CodedColumn, LinfColumn, ScaledColumn
+
+# Categories with a share of their own, a column; the rarest beyond share one place.
+_MOST_CATEGORIES = 1000
+# Rows a category needs for that in the refined setting: the share of fewer rows is their class itself.
+_FEWEST_ROWS = 5
+# The largest seed of the kernels' generator.
+_LARGEST_SEED = 2147483398
+
+
+class LinfClassifier(ClassifierMixin, TableEstimator):
+    """Decision lists of rectangles on random two-dimensional projections [1]_.
+
+    Numeric columns with heavy tails are transformed by a signed square root, all are scaled to the unit
+    interval. A decision list is then grown one class at a time: columns are added up with weights -1, 0
+    and 1 into two axes, the rows are binned on them, and bins where the class is alone (later: prevails) are
+    covered with rectangles; covered rows leave. A new row is decided by the first rectangle that holds it, or
+    by the nearest one when none does. Members of the ensemble differ by their projections and vote.
+
+    Parameters
+    ----------
+    n_estimators : int, default=25
+        Number of decision lists. The published classifier has one, its ensemble five.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the projections.
+    n_jobs : int, default=None
+        Threads that members are grown in; the result does not depend on it.
+    setting : {"refined", "paper"}, default="refined"
+        The published algorithm, or a more accurate one: columns drawn by what they say of the class, large
+        rectangles first, then rectangles that allow some rows of other classes; rectangles at the edge open
+        to infinity; votes by class shares, halved for members that do not hold the row.
+
+    Attributes
+    ----------
+    classes_ : array of shape (n_classes,)
+        Class labels.
+    covers_ : tuple of Cover
+        All covers in scoring order, those of the first member first: class, projection, rectangles, training
+        counts.
+    model_ : LinfModel
+        What scores; saved by ``to_dict``.
+    n_features_in_ : int
+        Number of columns seen in ``fit``.
+    feature_names_in_ : array of shape (n_features_in_,)
+        Their names, where there are any.
+
+    Notes
+    -----
+    *Missing.* A missing number takes the column's training median; a missing category is a category like any
+    other. *Unseen.* A category never seen in training takes the share of the class among the rows left when
+    the cover was made; with it go, in the refined setting, categories of fewer than five training rows, whose
+    share would be their own class, and any beyond the 1000 most frequent of a column. *Infinite.* An infinity
+    lies one range beyond the finite training values. A column with a single value is not used.
+
+    References
+    ----------
+    .. [1] L. Wilkinson, A. Anand and Dang T. N., "Linf: an L-infinity classifier".
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from damier import LinfClassifier
+    >>> X, y = load_iris(return_X_y=True, as_frame=True)
+    >>> classifier = LinfClassifier(random_state=0).fit(X, y)
+    >>> classifier.predict(X.iloc[[0, 60, 120]])
+    array([0, 1, 2])
+    >>> path = classifier.decision_path(X.iloc[[0]])
+    >>> classifier.covers_[path.cover[0, 0]].label
+    0
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "n_estimators": [Interval(Integral, 1, None, closed="left")],
+        "random_state": ["random_state"],
+        "n_jobs": [Integral, None],
+        "setting": [StrOptions({"refined", "paper"})],
+    }
+
+    def __init__(
+        self,
+        n_estimators: int = 25,
+        *,
+        random_state: int | np.random.RandomState | None = None,
+        n_jobs: int | None = None,
+        setting: Literal["refined", "paper"] = "refined",
+    ) -> None:
+        self.n_estimators = n_estimators
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.setting = setting
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Grow the decision lists.
+
+        Parameters
+        ----------
+        X : data frame, array or dict of columns
+            Numbers and categories, with missing values or without.
+        y : array of shape (n_rows,)
+            Classes.
+
+        Returns
+        -------
+        self
+            The fitted classifier. Interrupted (Ctrl-C), it keeps the members grown so far, if any.
+        """
+        self._validate_params()
+        training = self._read_training(X, y)
+        require_two_classes(training.target)
+        self.classes_ = training.target.classes
+        refined = self.setting == "refined"
+        columns = _read_columns(training.table, _FEWEST_ROWS if refined else 1)
+        members = self._grow(columns, training.table, training.target)
+        self.model_ = LinfModel(
+            columns=columns,
+            classes=tuple(_scalars(self.classes_)),
+            class_counts=tuple(np.bincount(training.target.codes, minlength=len(self.classes_)).tolist()),
+            members=members,
+            open_edges=refined,
+            shared_votes=refined,
+            outside_vote=0.5 if refined else 1.0,
+        )
+        return self
+
+    def _grow(
+        self, columns: tuple[LinfColumn, ...], table: Table, target: Target
+    ) -> tuple[tuple[Cover, ...], ...]:
+        from damier.search.linf import PAPER, REFINED, find_covers
+
+        used = [j for j, column in enumerate(columns) if _varies(column)]
+        encoded = np.empty((len(used), table.n_rows), dtype=np.int32)
+        for row, j in zip(encoded, used, strict=True):
+            row[:] = columns[j].apply(table.columns[j])
+        n_categories = np.array([columns[j].n_categories for j in used], dtype=np.int64)
+        named = [columns[j] for j in used]
+        labels = _scalars(target.classes)
+        seeds = check_random_state(self.random_state).randint(1, _LARGEST_SEED, (self.n_estimators, 2))
+        settings = PAPER if self.setting == "paper" else REFINED
+        if not used:
+            return ((),) * self.n_estimators
+
+        grown: dict[int, tuple[Cover, ...]] = {}
+
+        def grow_one(m: int) -> None:
+            first, second = seeds[m].tolist()
+            found = find_covers(
+                encoded, n_categories, target.codes, target.n_classes, UNIT, (first, second), settings
+            )
+            grown[m] = tuple(_cover(m, one, named, labels) for one in found)
+
+        try:
+            map_in_threads(grow_one, range(self.n_estimators), self.n_jobs)
+        except KeyboardInterrupt:
+            if not grown:
+                raise
+            warnings.warn(
+                f"interrupted: {len(grown)} of {self.n_estimators} members were grown and are used",
+                UserWarning,
+                stacklevel=3,
+            )
+        return tuple(
+            tuple(_renumbered(cover, m) for cover in grown[old]) for m, old in enumerate(sorted(grown))
+        )
+
+    @property
+    def covers_(self) -> tuple[Cover, ...]:
+        """All covers in scoring order, those of the first member first."""
+        model: LinfModel = self.model_
+        return model.covers
+
+    def predict_proba(self, X: Any) -> npt.NDArray[np.float64]:
+        """Return the vote shares of the classes.
+
+        Parameters
+        ----------
+        X : data frame, array or dict of columns
+
+        Returns
+        -------
+        array of shape (n_rows, n_classes)
+            In the order of ``classes_``.
+        """
+        check_is_fitted(self)
+        return self.model_.predict_proba(self._read_table(X, reset=False))
+
+    def predict(self, X: Any) -> npt.NDArray[Any]:
+        """Return the class with most votes, the first one on a tie.
+
+        Parameters
+        ----------
+        X : data frame, array or dict of columns
+
+        Returns
+        -------
+        array of shape (n_rows,)
+        """
+        best = np.argmax(self.predict_proba(X), axis=1)
+        labels: npt.NDArray[Any] = self.classes_[best]
+        return labels
+
+    def decision_path(self, X: Any) -> DecisionPath:
+        """Tell which rectangle decided each row, in every member.
+
+        Parameters
+        ----------
+        X : data frame, array or dict of columns
+
+        Returns
+        -------
+        DecisionPath
+            Arrays of shape (n_rows, n_members): ``cover``, the index in ``covers_``; ``rectangle``, the index
+            within that cover; ``inside``, False where no rectangle holds the row and the nearest decided.
+        """
+        check_is_fitted(self)
+        return self.model_.decision_path(self._read_table(X, reset=False))
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "model_")
+
+
+def _scalars(classes: npt.NDArray[Any]) -> list[Any]:
+    return classes.tolist()  # type: ignore[no-any-return]
+
+
+def _varies(column: LinfColumn) -> bool:
+    return column.low < column.high if isinstance(column, ScaledColumn) else column.n_categories > 0
+
+
+def _read_columns(table: Table, fewest_rows: int) -> tuple[LinfColumn, ...]:
+    """Decide how each column is scaled or coded."""
+    rooted = _heavy_tailed([c for c in table if isinstance(c, NumericColumn)])
+    return tuple(
+        ScaledColumn.from_column(column, column.name in rooted)
+        if isinstance(column, NumericColumn)
+        else CodedColumn.from_column(column, _MOST_CATEGORIES, fewest_rows)
+        for column in table
+    )
+
+
+def _heavy_tailed(columns: Sequence[NumericColumn]) -> set[str]:
+    """Names of the columns whose skewness or kurtosis is above chance (papers/003, section 2.1).
+
+    One-sided tests at 1%, the false discovery rate controlled over the columns.
+    """
+    statistics = np.array([_standardized_moments(column.values) for column in columns]).reshape(-1, 2)
+    rejected = np.zeros(len(columns), dtype=bool)
+    for z in statistics.T:
+        p_values = norm.sf(z)
+        order = np.argsort(p_values, kind="stable")
+        steps = 0.01 * np.arange(1, len(z) + 1) / len(z)
+        below = np.flatnonzero(p_values[order] <= steps)
+        if len(below):
+            rejected[order[: below[-1] + 1]] = True
+    return {column.name for column, heavy in zip(columns, rejected, strict=True) if heavy}
+
+
+def _standardized_moments(values: npt.NDArray[np.float64]) -> tuple[float, float]:
+    """Skewness and excess kurtosis over their standard errors; zero where they have no meaning."""
+    # Sorted, so that rounding does not depend on the order of the rows.
+    values = np.sort(values[np.isfinite(values)])
+    if len(values) < 2 or values[0] == values[-1]:
+        return 0.0, 0.0
+    largest = np.abs(values).max()
+    centred = values / largest
+    centred -= centred.mean()
+    deviation = float(np.sqrt(np.mean(centred**2)))
+    if deviation < 1e-150:
+        return 0.0, 0.0
+    centred /= deviation
+    skewness, kurtosis = np.mean(centred**3), np.mean(centred**4) - 3.0
+    return float(skewness / np.sqrt(6 / len(values))), float(kurtosis / np.sqrt(24 / len(values)))
+
+
+def _cover(member: int, found: Any, columns: list[LinfColumn], labels: list[Any]) -> Cover:
+    """Name what a kernel found."""
+    starts = np.cumsum([0, *(c.n_categories + 1 if isinstance(c, CodedColumn) else 0 for c in columns)])
+    axes = []
+    for weights in (found.x_weights, found.y_weights):
+        at = np.flatnonzero(weights)
+        at = at[np.argsort(found.columns[at], kind="stable")]
+        axes.append(tuple((columns[found.columns[q]].name, int(weights[q])) for q in at.tolist()))
+    used = {name for axis in axes for name, _ in axis}
+    return Cover(
+        member=member,
+        label=labels[found.class_index],
+        class_index=found.class_index,
+        x=axes[0],
+        y=axes[1],
+        limits=tuple(found.limits.tolist()),
+        n_bins=found.n_bins,
+        rectangles=found.rectangles,
+        counts=found.counts,
+        shares={
+            c.name: tuple(found.shares[starts[j] : starts[j + 1]].tolist())
+            for j, c in enumerate(columns)
+            if isinstance(c, CodedColumn) and c.name in used
+        },
+    )
+
+
+def _renumbered(cover: Cover, member: int) -> Cover:
+    """Close the gaps that an interruption left between members."""
+    return cover if cover.member == member else replace(cover, member=member)

@@ -1,0 +1,153 @@
+import dataclasses
+import json
+
+import numpy as np
+import pytest
+
+from damier.models import Cover, LinfModel
+from damier.models.linf_columns import UNIT, CodedColumn, ScaledColumn, column_from_dict
+from tests import naive
+
+
+def random_model(seed, open_edges, n_members=2):
+    random = np.random.default_rng(seed)
+    columns = (
+        ScaledColumn("a", False, 0.0, 1.0, 0.5),
+        ScaledColumn("b", True, 0.0, 3.0, 4.0),
+        CodedColumn("c", (None, "u", "v")),
+    )
+
+    def cover(member):
+        used = [name for name in "abc" if random.random() < 0.7] or ["a"]
+        axes = [tuple((name, int(random.choice([-1, 1]))) for name in used) for _ in range(2)]
+        limits = []
+        for _ in range(2):
+            low = int(random.integers(-UNIT, UNIT // 2))
+            limits += [low, low + int(random.integers(0, UNIT))]
+        b = int(random.integers(1, 9))
+        corners = [np.sort(random.integers(0, (b + 1) // 2, (3, 2)), axis=1) for _ in range(2)]
+        code = int(random.integers(0, 2))
+        return Cover(
+            member=member,
+            label="xy"[code],
+            class_index=code,
+            x=axes[0],
+            y=axes[1],
+            limits=tuple(limits),
+            n_bins=b,
+            rectangles=np.hstack(corners),
+            counts=random.integers(0, 9, (3, 2)),
+            shares={"c": tuple(random.integers(0, UNIT, 4).tolist())} if "c" in used else {},
+        )
+
+    return LinfModel(
+        columns=columns,
+        classes=("x", "y"),
+        class_counts=(3, 5),
+        members=tuple(tuple(cover(m) for _ in range(4)) for m in range(n_members)),
+        open_edges=open_edges,
+        shared_votes=open_edges,
+        outside_vote=0.5,
+    )
+
+
+def rows(seed, n):
+    random = np.random.default_rng(seed)
+    return {
+        "a": random.normal(0.5, 0.7, n),
+        "b": random.normal(0, 4, n),
+        "c": random.choice(np.array([None, "u", "v", "new"], dtype=object), n),
+    }
+
+
+@pytest.mark.parametrize("open_edges", [True, False])
+@pytest.mark.parametrize("seed", range(4))
+def test_scoring_is_that_of_the_literal_list(seed, open_edges):
+    model = random_model(seed, open_edges)
+    X = rows(seed, 150)
+    path = model.decision_path(X)
+    decided = naive.linf_decide(model, model.encode(X).T)
+    first = np.cumsum([0, *(len(member) for member in model.members)])
+    assert path.inside.any()
+    for at, (cover, rectangle, inside) in enumerate(decided):
+        row, member = divmod(at, len(model.members))
+        assert path.cover[row, member] == cover + first[member]
+        assert path.rectangle[row, member] == rectangle
+        assert path.inside[row, member] == inside
+
+
+def test_votes_are_counted_member_by_member():
+    model = random_model(1, True)
+    X = rows(9, 80)
+    path = model.decision_path(X)
+    prior = np.array([3, 5]) / 8
+    wanted = np.zeros((80, 2))
+    for row in range(80):
+        for m in range(2):
+            cover = model.covers[path.cover[row, m]]
+            held = cover.counts[path.rectangle[row, m]].astype(float)
+            own = np.eye(2)[cover.class_index]
+            vote = (held + 0.7 * own + 0.3 * prior) / (held.sum() + 1)
+            wanted[row] += vote * (1.0 if path.inside[row, m] else 0.5)
+    wanted /= wanted.sum(axis=1, keepdims=True)
+    assert model.predict_proba(X) == pytest.approx(wanted, rel=1e-12)
+
+
+@pytest.mark.parametrize("open_edges", [True, False])
+def test_a_saved_model_scores_the_same(open_edges):
+    model = random_model(5, open_edges)
+    again = LinfModel.from_dict(json.loads(json.dumps(model.to_dict(), allow_nan=False)))
+    assert again == model
+    assert hash(again) == hash(model)
+    X = rows(6, 100)
+    assert (again.predict_proba(X) == model.predict_proba(X)).all()
+
+
+def test_a_member_without_covers_votes_for_the_class_shares():
+    model = random_model(2, True)
+    empty = dataclasses.replace(model, members=((), ()))
+    assert empty.predict_proba(rows(0, 3)) == pytest.approx(np.tile([3 / 8, 5 / 8], (3, 1)))
+    assert (empty.decision_path(rows(0, 3)).cover == -1).all()
+
+
+def test_numbers_are_scaled_in_fixed_point():
+    column = ScaledColumn("a", False, -1.0, 3.0, 1.0)
+    from damier.intake import read_column
+
+    scaled = column.apply(read_column([-1.0, 3.0, 1.0, None, 7.1, 1e300, -np.inf, np.inf], "a"))
+    assert scaled.tolist() == [0, UNIT, UNIT // 2, UNIT // 2, 2 * UNIT, 2 * UNIT, -UNIT, 2 * UNIT]
+    assert scaled.dtype == np.float32
+    root = ScaledColumn.from_column(read_column([-4.0, 0.0, 9.0, np.nan, np.inf], "a"), True)
+    assert (root.low, root.high, root.middle) == (-2.0, 3.0, 0.0)
+    assert root.apply(read_column([-4.0, 9.0, 0.25], "a")).tolist() == [0, UNIT, UNIT // 2]
+    widest = ScaledColumn.from_column(read_column([-1.7e308, 1.7e308], "a"), False)
+    assert widest.apply(read_column([-1.7e308, 0.0, 1.7e308], "a")).tolist() == [0, UNIT // 2, UNIT]
+
+
+def test_rare_categories_share_one_place():
+    from damier.intake import read_column
+
+    column = read_column(["a"] * 5 + ["b"] * 1 + ["c"] * 3 + [None] * 4, "k")
+    coded = CodedColumn.from_column(column, 3)
+    assert coded.categories == (None, "a", "c")
+    assert coded.apply(read_column(["b", "c", "new", None], "k")).tolist() == [3, 2, 3, 0]
+    assert CodedColumn.from_column(column, 3, 4).categories == (None, "a")
+    assert column_from_dict(json.loads(json.dumps(coded.to_dict()))) == coded
+
+
+def test_wrong_input_is_named():
+    model = random_model(3, True)
+    with pytest.raises(ValueError, match="X has 1 columns, but 3 were fitted"):
+        model.predict_proba({"a": [1.0]})
+    with pytest.raises(ValueError, match="column 'b' held numbers when fitted and holds 'z' now"):
+        model.predict_proba({"a": [1.0], "b": ["z"], "c": ["u"]})
+    with pytest.raises(ValueError, match="not a saved LINF model"):
+        LinfModel.from_dict({"model": "other"})
+    with pytest.raises(ValueError, match="'columns' is missing"):
+        LinfModel.from_dict({"model": "linf", "classes": []})
+    with pytest.raises(ValueError, match="unknown kind of column"):
+        column_from_dict({"model": "strange"})
+    plain = model.covers[0].to_dict()
+    plain["rectangles"][0] = [0, 99, 0, 0]
+    with pytest.raises(ValueError, match="outside the bins"):
+        Cover.from_dict(plain, 0, ("x", "y"))
