@@ -190,9 +190,9 @@ def _mosaic(parts: list[list[int]]) -> list[tuple[int, str]]:
     return [(j, "".join(paths[j])) for j in reversed(range(n_classes)) if paths[j]]
 
 
-def _main_classes(counts: list[int], classes: list[str], most: int = 2) -> str:
-    """Name the commonest classes of a part, with their shares."""
-    total = sum(counts)
+def _main_classes(counts: list[int], classes: list[str]) -> str:
+    """Name the commonest classes of a part, with their shares; three of many, two of few."""
+    total, most = sum(counts), 3 if len(counts) > MAX_CLASSES else 2
     order = sorted(range(len(counts)), key=lambda j: (-counts[j], j))
     named = [j for j in order[:most] if counts[j]]
     return ", ".join(f"{_shortened(classes[j], 40)} {_percent(counts[j] / total)}" for j in named)
