@@ -309,3 +309,75 @@ def test_predicting_needs_no_numba(fitted, tmp_path):
         "assert 'numba' not in sys.modules and 'sklearn' not in sys.modules\n"
     )
     subprocess.run([sys.executable, "-c", script], check=True)
+
+
+def grid_frame(n=600, seed=0):
+    random = np.random.default_rng(seed)
+    city = random.integers(0, 12, n)
+    warm = np.where(city % 3 == 0, 20.0, 5.0) + random.normal(size=n)
+    return pd.DataFrame(
+        {
+            "city": [f"city {c:02d}" for c in city],
+            "warm": warm,
+            "noise": random.normal(size=n),
+            "rain": 30 - warm,
+        }
+    )
+
+
+def test_a_table_of_variables_gets_a_grid():
+    frame = grid_frame()
+    model = Coclustering().fit(frame)
+    parts = {name: partition.n_parts for name, partition in model.partitions_.items()}
+    assert parts["noise"] == 1
+    assert min(parts["city"], parts["warm"], parts["rain"]) > 1
+    groups = {frozenset(group) for group in model.partitions_["city"].groups}
+    assert frozenset(f"city {c:02d}" for c in (0, 3, 6, 9)) in groups
+    instances = list(
+        zip(*(model.partitions_[name].apply(frame[name]).tolist() for name in frame.columns), strict=True)
+    )
+    values = [frame["city"].tolist(), None, None, None]
+    told = naive.unsupervised_grid_cost(instances, [parts[name] for name in frame.columns], values)
+    assert model.cost_ == pytest.approx(told, rel=1e-9)
+    nothing = naive.unsupervised_grid_cost([(0,) * 4] * len(frame), [1] * 4, values)
+    assert model.null_cost_ == pytest.approx(nothing, rel=1e-9)
+    np.testing.assert_array_equal(model.predict(frame), model.row_labels_)
+    assert model.blocks()["count"].sum() == len(frame)
+    assert model.predict(frame.assign(city="elsewhere")).tolist() == [-1] * len(frame)
+    with pytest.raises(AttributeError, match="grid_"):
+        model.simplify(n_row_clusters=2)
+    assert type(model.grid_).from_dict(json.loads(json.dumps(model.grid_.to_dict()))).cost == model.cost_
+
+
+@pytest.mark.parametrize("library", [pl.DataFrame, pa.table, dict])
+def test_the_grid_depends_neither_on_rows_nor_on_the_library(library):
+    frame = grid_frame()
+    first = Coclustering().fit(frame)
+    shuffled = frame.sample(frac=1, random_state=1)
+    second = Coclustering().fit(library(shuffled.to_dict("list")))
+    assert second.cost_ == pytest.approx(first.cost_)
+    assert {n: p.labels for n, p in second.partitions_.items()} == {
+        n: p.labels for n, p in first.partitions_.items()
+    }
+
+
+def test_two_columns_of_numbers_get_a_grid_and_missing_comes_first():
+    random = np.random.default_rng(0)
+    x = random.uniform(size=500)
+    y = x + random.normal(size=500) * 0.1
+    x[:60] = np.nan
+    y[:60] = 5.0 + random.uniform(size=60)
+    model = Coclustering().fit(pd.DataFrame({"x": x, "y": y}))
+    assert model.partitions_["x"].missing_alone
+    assert model.partitions_["x"].n_parts > 3
+    monotone = Coclustering().fit(pd.DataFrame({"x": np.exp(3 * x), "y": y**3}))
+    assert monotone.cost_ == pytest.approx(model.cost_)
+    np.testing.assert_array_equal(monotone.row_labels_, model.row_labels_)
+
+
+def test_noise_and_constants_make_one_cell():
+    random = np.random.default_rng(1)
+    frame = pd.DataFrame({"a": random.normal(size=300), "b": random.normal(size=300), "c": 1.0, "d": "x"})
+    model = Coclustering().fit(frame)
+    assert len(model.blocks()) == 1
+    assert model.level_ == 0.0

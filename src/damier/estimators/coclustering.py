@@ -20,6 +20,7 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted, v
 
 from damier.criteria import coclustering_cost
 from damier.estimators._base import warn_of_column_vector
+from damier.estimators._unsupervised_grid import fit_unsupervised_grid, wants_grid
 from damier.intake import NumericColumn, Table, as_categorical, read_table, read_target, read_weights
 from damier.intake.table import IntArray
 from damier.models.coclustering import AxisName, CoclusterAxis, CoclusteringModel, Merges, row_merge_changes
@@ -79,7 +80,9 @@ class Coclustering(BaseEstimator):
     Notes
     -----
     ``X`` may be a sparse or dense matrix of whole non-negative counts, or a frame of two columns, one row a
-    pair. Integers in a frame of two columns are identifiers.
+    pair; whole numbers in it are identifiers. A frame of more columns, or of two with a truly numeric one,
+    is a table of variables: it gets a grid (``grid_``, ``partitions_``), numbers cut into intervals and
+    values grouped so that they tell most about each other, and ``row_labels_`` is the cell of each row.
 
     Examples
     --------
@@ -129,9 +132,22 @@ class Coclustering(BaseEstimator):
         """
         del y
         self._validate_params()
-        table = self._read(X, reset=True)
+        # what another kind of input left behind
+        for name in (
+            "grid_",
+            "partitions_",
+            "coclustering_",
+            "row_names_",
+            "column_names_",
+            "column_labels_",
+        ):
+            self.__dict__.pop(name, None)
+        if _is_frame(X):
+            variables = self._read_variables(X)
+            if wants_grid(variables):
+                return self._fit_grid(variables)
         model, ended = fit_coclustering(
-            table,
+            self._read(X, reset=True),
             seed=_seed(self.random_state),
             n_threads=effective_n_jobs(self.n_jobs),
             time_limit=self.time_limit,
@@ -141,6 +157,29 @@ class Coclustering(BaseEstimator):
         self.ended_ = ended
         self._keep(model)
         return self
+
+    def _fit_grid(self, table: Table) -> Self:
+        if self.counts is not None:
+            raise ValueError("counts= goes with pairs; a grid over variables takes each row once")
+        grid, self.ended_ = fit_unsupervised_grid(
+            table, seed=_seed(self.random_state), time_limit=self.time_limit
+        )
+        self.grid_ = grid
+        self.partitions_ = {partition.name: partition for partition in grid.partitions}
+        self.row_labels_ = grid.apply(table)
+        self.cost_, self.null_cost_, self.level_ = grid.cost, grid.null_cost, grid.level
+        return self
+
+    def _read_variables(self, X: Any) -> Table:
+        """Read a frame that ``fit`` was given; the column of counts is left out."""
+        table = read_table(X)
+        if isinstance(X, Mapping | Table):
+            self.n_features_in_ = table.n_columns
+        else:
+            validate_data(self, X, skip_check_array=True)
+        if table.n_rows == 0:
+            raise ValueError("Found array with 0 sample(s) while a minimum of 1 is required: X has no rows")
+        return table if self.counts is None else table.drop(self.counts)
 
     def _keep(self, model: CoclusteringModel) -> None:
         self.coclustering_ = model
@@ -160,10 +199,6 @@ class Coclustering(BaseEstimator):
 
     def _read_pairs(self, X: Any, *, reset: bool) -> CountTable:
         table = read_table(X)
-        if reset and isinstance(X, Mapping | Table):
-            self.n_features_in_ = table.n_columns
-        elif reset:
-            validate_data(self, X, skip_check_array=True)
         weights = None
         if self.counts is not None and (reset or self.counts in table.names):
             given = table[self.counts]
@@ -176,8 +211,6 @@ class Coclustering(BaseEstimator):
                 f"a frame of pairs has two columns (and one of counts, named by counts=), this one has "
                 f"{table.n_columns}: {', '.join(map(repr, table.names[:10]))}"
             )
-        if table.n_rows == 0:
-            raise ValueError("Found array with 0 sample(s) while a minimum of 1 is required: X has no rows")
         if weights is None:
             weights = np.ones(table.n_rows, np.int64)
         rows, columns = (as_categorical(column) for column in table.columns)
@@ -190,8 +223,11 @@ class Coclustering(BaseEstimator):
     # ----- answers
 
     def blocks(self) -> Any:
-        """Blocks as a frame: both clusters, instances, those expected, part of the mutual information."""
-        return self._fitted().blocks()
+        """Blocks as a frame: both clusters, instances, those expected, part of the mutual information.
+
+        For a grid over variables: its occupied cells.
+        """
+        return self.grid_.cells() if hasattr(self, "grid_") else self._fitted().blocks()
 
     def clusters(self, axis: AxisName = "columns", n_typical: int = 5) -> Any:
         """Clusters of the rows or columns as a frame, with their most typical values."""
@@ -241,20 +277,24 @@ class Coclustering(BaseEstimator):
         array
             One cluster a row of ``X``: for pairs, the cluster of that pair's row. -1 where nothing is known.
         """
+        if hasattr(self, "grid_"):
+            if not isinstance(X, Mapping | Table):
+                validate_data(self, X, skip_check_array=True, reset=False)
+            return self.grid_.apply(read_table(X))
         model = self._fitted()
         if _is_frame(X) != (model.columns.values is not None):
             raise ValueError("predict wants the form of input that fit was given: matrix or frame of pairs")
-        table = self._read(X, reset=False)
-        if table.codes is None:
-            return model.predict(table.counts)
+        held = self._read(X, reset=False)
+        if held.codes is None:
+            return model.predict(held.counts)
         position = {value: j for j, value in enumerate(model.columns.values or ())}
-        known = np.array([position.get(value, -1) for value in table.column_values or ()])
+        known = np.array([position.get(value, -1) for value in held.column_values or ()])
         seen = np.flatnonzero(known >= 0)
         columns = sparse.coo_array(
             (np.ones(len(seen), np.int64), (seen, known[seen])), shape=(len(known), len(position))
         ).tocsr()
-        clusters = model.predict(table.counts @ columns)
-        return clusters[table.codes.astype(np.int64)]
+        clusters = model.predict(held.counts @ columns)
+        return clusters[held.codes.astype(np.int64)]
 
     def plot_blocks(self, ax: Any = None) -> Any:
         """Draw the block matrix; needs matplotlib."""
@@ -269,6 +309,8 @@ class Coclustering(BaseEstimator):
         return plot_hierarchy(self._fitted(), ax)
 
     def _fitted(self) -> CoclusteringModel:
+        if hasattr(self, "grid_"):
+            raise AttributeError("a grid over variables has no clusters of rows and columns: see grid_")
         check_is_fitted(self, "coclustering_")
         return self.coclustering_
 

@@ -106,6 +106,7 @@ class CoclusteringSearch:
         rng: np.random.Generator,
         n_threads: int = 1,
         deadline: float | None = None,
+        cells_per_row_cluster: int | None = None,
     ) -> None:
         self.rows = Axis(table.row_start, table.row_entries, table.row_counts)
         self.columns = Axis(table.column_start, table.column_entries, table.column_counts)
@@ -117,6 +118,8 @@ class CoclusteringSearch:
                 "Divide the counts by a common factor"
             )
         self.rng = rng
+        # more than there are column clusters when these stand for the occupied cells of a larger grid
+        self.cells_per_row_cluster = cells_per_row_cluster
         self.deadline = deadline
         self.n_threads = max(1, n_threads)
         self._pool = ThreadPoolExecutor(self.n_threads) if self.n_threads > 1 else None
@@ -160,7 +163,10 @@ class CoclusteringSearch:
     def _size_costs(self, axis: int, most: int) -> Array:
         """Terms of the number of clusters of an axis, 0 .. ``most``, the other axis as it is."""
         n_clusters = np.arange(most + 1)
-        n_cells = np.maximum(n_clusters * self.axes[1 - axis].n_clusters, 1)
+        per_cluster = self.axes[1 - axis].n_clusters
+        if axis == 0 and self.cells_per_row_cluster is not None:
+            per_cluster = self.cells_per_row_cluster
+        n_cells = np.maximum(n_clusters * float(per_cluster), 1.0)
         costs = gammaln(self.n_instances + n_cells) - gammaln(n_cells)
         log_bell = self.axes[axis].log_bell
         costs[: len(log_bell)] += log_bell[: most + 1]
