@@ -15,12 +15,15 @@ _HOME_OF = {
     "BallPartitionClassifier": "damier.estimators.balls",
     "Coclustering": "damier.estimators.coclustering",
     "CoclusteringClassifier": "damier.estimators.coclustering",
+    "DataGridClassifier": "damier.estimators.grids",
+    "DataGridEnsembleClassifier": "damier.estimators.grids",
     "MODLDiscretizer": "damier.estimators.transformers",
     "MODLGrouper": "damier.estimators.transformers",
     "MODLEncoder": "damier.estimators.transformers",
     "LinfClassifier": "damier.estimators.linf",
     "gabriel_graph": "damier.search.gabriel",
     "NaiveBayesClassifier": "damier.estimators.naive_bayes",
+    "rank_pairs": "damier.estimators.grids",
 }
 
 __all__ = ["__version__", *sorted(_HOME_OF)]
@@ -28,6 +31,7 @@ __all__ = ["__version__", *sorted(_HOME_OF)]
 if TYPE_CHECKING:
     from damier.estimators.balls import BallPartitionClassifier
     from damier.estimators.coclustering import Coclustering, CoclusteringClassifier
+    from damier.estimators.grids import DataGridClassifier, DataGridEnsembleClassifier, rank_pairs
     from damier.estimators.linf import LinfClassifier
     from damier.estimators.naive_bayes import NaiveBayesClassifier
     from damier.estimators.transformers import MODLDiscretizer, MODLEncoder, MODLGrouper

@@ -210,9 +210,9 @@ def mixed_data(rng, n_rows=400):
 
 def test_threads_rows_and_class_names_change_nothing():
     axes, classes = mixed_data(np.random.default_rng(2))
-    plain = search_grid(axes, classes, 3, seed=3, collect=True)
+    plain = search_grid(axes, classes, 3, seed=3, n_diverse=12)
     assert plain.best.value_parts
-    threaded = search_grid(axes, classes, 3, seed=3, n_threads=2, collect=True)
+    threaded = search_grid(axes, classes, 3, seed=3, n_threads=2, n_diverse=12)
     same(plain, threaded)
     assert [one.cost for one in plain.others] == [one.cost for one in threaded.others]
     rows = np.random.default_rng(9).permutation(classes.size)
@@ -230,7 +230,7 @@ def test_collected_grids_are_distinct_and_informative():
     rng = np.random.default_rng(2)
     axes = [coded(rng.random(300)) for _ in range(6)]
     classes = (sum(axis.codes for axis in axes) + rng.normal(0, 60, 300) > 900).astype(np.int32)
-    found = search_grid(axes, classes, 2, seed=1, collect=True)
+    found = search_grid(axes, classes, 2, seed=1, n_diverse=12)
     assert len(found.others) > 1
     written = {str({k: p.tolist() for k, p in one.value_parts.items()}) for one in found.others}
     assert len(written) == len(found.others)

@@ -15,6 +15,8 @@ _HOME_OF = {
     "intervals": ("damier.models.partition", "IntervalPartition"),
     "groups": ("damier.models.partition", "GroupPartition"),
     "encoding": ("damier.models.encoding", "Encoding"),
+    "grid": ("damier.models.grid", "DataGrid"),
+    "grid_ensemble": ("damier.models.grid", "GridEnsemble"),
     "naive_bayes": ("damier.models.naive_bayes", "NaiveBayes"),
 }
 

@@ -2,6 +2,7 @@
 
 from damier.models.balls import BallGroup, BallPartition
 from damier.models.encoding import Encoding, partition_from_dict
+from damier.models.grid import DataGrid, GridCells, GridEnsemble
 from damier.models.linf import Cover, DecisionPath, LinfModel
 from damier.models.naive_bayes import NaiveBayes, VariableEvidence
 from damier.models.partition import GroupPartition, IntervalPartition, Partition
@@ -10,8 +11,11 @@ __all__ = [
     "BallGroup",
     "BallPartition",
     "Cover",
+    "DataGrid",
     "DecisionPath",
     "Encoding",
+    "GridCells",
+    "GridEnsemble",
     "GroupPartition",
     "IntervalPartition",
     "LinfModel",

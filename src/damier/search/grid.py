@@ -6,6 +6,7 @@ as it was when its round began, so the result for a seed does not depend on how 
 
 from __future__ import annotations
 
+import itertools
 import math
 import queue
 import threading
@@ -29,6 +30,7 @@ _FIRST = ("single axes", "forward", "screen", "rank one", "halves", "dense")
 _BLIND = ("rank one", "few", "screen", "rank one", "halves", "dense")
 _AROUND = ("widen", "drop", "nudge", "widen", "rank one", "nudge")
 _ABROAD = ("nudge", "widen", "screen", "drop", "forward", "few")
+_DIVERSE = ("forward", "single axes", "few", "dense")
 
 
 @dataclass(frozen=True)
@@ -107,6 +109,20 @@ def _rounds(state: _State, effort: int, seed: int) -> Iterator[list[Start]]:
         number += 1
 
 
+def _diverse_rounds(state: _State, problem: Problem, n_starts: int, seed: int) -> Iterator[list[Start]]:
+    """Yield starts on random subsets of the axes, for grids that differ."""
+    usable = np.flatnonzero(problem.n_values > 1)
+    rng = np.random.default_rng((seed, n_starts))
+    for first in range(0, n_starts, _ROUND):
+        starts = []
+        for place in range(first, min(n_starts, first + _ROUND)):
+            size = max(1, round(usable.size * rng.uniform(0.15, 0.6)))
+            only = tuple(rng.choice(usable, size, replace=False).tolist())
+            kind = _DIVERSE[place % len(_DIVERSE)]
+            starts.append(Start(kind, (seed, 1 << 20, place), state.best, 0.5, only))
+        yield starts
+
+
 def search_grid(
     axes: Sequence[AxisCodes],
     classes: npt.NDArray[np.int32],
@@ -116,7 +132,7 @@ def search_grid(
     time_limit: float | None = None,
     seed: int = 0,
     n_threads: int = 1,
-    collect: bool = False,
+    n_diverse: int = 0,
     progress: Callable[[SearchProgress], None] | None = None,
 ) -> GridSearch:
     """Search for the grid of least cost (papers/000 formula 3).
@@ -134,8 +150,9 @@ def search_grid(
         Same data, same seed, same grid (unless a time limit cuts the search short).
     n_threads : int
         Threads that share each round of starts.
-    collect : bool
-        Whether to return the distinct local optima met besides the best.
+    n_diverse : int
+        Starts on random subsets of the axes made after the search; if any, the distinct local optima met are
+        returned too.
     progress : callable, optional
         Called after each round.
     """
@@ -158,7 +175,9 @@ def search_grid(
         timer.start()
     if n_classes > 1 and first.axes.size > 0:
         try:
-            interrupted = _run_rounds(state, problem, climbers, stop, effort, seed, collect, began, progress)
+            interrupted = _run_rounds(
+                state, problem, climbers, stop, effort, seed, n_diverse, began, progress
+            )
         finally:
             stop[0] = 1
             if timer is not None:
@@ -189,7 +208,7 @@ def _run_rounds(
     stop: npt.NDArray[np.uint8],
     effort: int,
     seed: int,
-    collect: bool,
+    n_diverse: int,
     began: float,
     progress: Callable[[SearchProgress], None] | None,
 ) -> bool:
@@ -208,10 +227,12 @@ def _run_rounds(
     with ThreadPoolExecutor(climbers.qsize()) as pool:
         futures: list[Future[Solution | None]] = []
         try:
-            for starts in _rounds(state, effort, seed):
+            for starts in itertools.chain(
+                _rounds(state, effort, seed), _diverse_rounds(state, problem, n_diverse, seed)
+            ):
                 futures = [pool.submit(run, start) for start in starts]
                 solutions = [future.result() for future in futures]
-                _take(state, problem, solutions, collect)
+                _take(state, problem, solutions, n_diverse > 0)
                 if progress is not None:
                     level = max(0.0, 1.0 - state.best.cost / state.null_cost) if state.null_cost else 0.0
                     selected = tuple(np.flatnonzero(state.best.n_parts > 1).tolist())
@@ -224,7 +245,7 @@ def _run_rounds(
                     break
         except KeyboardInterrupt:
             stop[0] = 1
-            _take(state, problem, [future.result() for future in futures], collect)
+            _take(state, problem, [future.result() for future in futures], n_diverse > 0)
             return True
     return False
 
@@ -242,3 +263,38 @@ def _take(state: _State, problem: Problem, solutions: Sequence[Solution | None],
             state.best = solution
             improved = True
     state.idle = 0 if improved else state.idle + len(solutions)
+
+
+def search_pair(
+    first: AxisCodes,
+    second: AxisCodes,
+    classes: npt.NDArray[np.int32],
+    n_classes: int,
+    *,
+    effort: int = 3,
+    seed: int = 0,
+) -> tuple[float, float, float, float]:
+    """Return the least costs found of no variable, of the first alone, of the second, and of both."""
+    problem = build_problem([first, second], classes, n_classes)
+    climber = Climber(problem, np.zeros(1, dtype=np.uint8))
+    null = climber.null()
+    state = _State(null, null.cost)
+    alone = [null.cost, null.cost]
+    for axis in range(2):
+        for kind in ("single axes", "dense", "dense"):
+            found = climber.run(Start(kind, (seed, axis, state.n_starts), null, 1.0, (axis,)))
+            state.n_starts += 1
+            alone[axis] = min(alone[axis], found.cost)
+            if _better(found, state.best):
+                state.best = found
+    kinds = ("single axes", "halves", "few", "screen", "dense", "few", "widen", "nudge")
+    for start in range(10**6):
+        kind = kinds[start % len(kinds)]
+        solution = climber.run(Start(kind, (seed, 2, start), state.best, 0.5))
+        state.idle += 1
+        if _better(solution, state.best):
+            state.best = solution
+            state.idle = 0
+        if state.idle >= 2**effort and start + 1 >= len(kinds):
+            break
+    return null.cost, alone[0], alone[1], min(state.best.cost, *alone)

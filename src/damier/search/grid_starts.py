@@ -32,12 +32,13 @@ _LARGEST_SUBSET = 6
 
 @dataclass(frozen=True)
 class Start:
-    """A start: its kind, its seed, the grid whose neighbourhood it searches, how far it goes (0 to 1)."""
+    """A start: its kind and seed, the grid it is to vary, how far it goes (0 to 1), the axes it may use."""
 
     kind: str
     seed: tuple[int, ...]
     around: Solution
     amount: float
+    only: tuple[int, ...] | None = None
 
 
 class Climber:
@@ -46,14 +47,13 @@ class Climber:
     Every start takes its own random generator and returns the grid it ended with.
     """
 
-    def __init__(self, problem: Problem, stop: npt.NDArray[np.uint8], axes: Axes | None = None) -> None:
+    def __init__(self, problem: Problem, stop: npt.NDArray[np.uint8]) -> None:
         self.problem = problem
         self.grid = new_grid(problem)
         self.work = new_work(problem, stop)
         self.stop = stop
         self.n_axes, self.n_rows = problem.order.shape
-        usable = np.flatnonzero(problem.n_values > 1)
-        self.axes: Axes = usable if axes is None else np.intersect1d(usable, axes)
+        self.axes: Axes = np.flatnonzero(problem.n_values > 1)
         self.log2_rows = max(1, int(math.log2(max(2, self.n_rows))))
         self.kinds: dict[str, Callable[[Start, np.random.Generator], Solution]] = {
             "single axes": self._single_axes,
@@ -76,9 +76,15 @@ class Climber:
 
     def run(self, start: Start) -> Solution:
         """Run one start to the end."""
-        if self.axes.size == 0:
-            return self.null()
-        return self.kinds[start.kind](start, np.random.default_rng(start.seed))
+        usable = self.axes
+        try:
+            if start.only is not None:
+                self.axes = np.intersect1d(usable, start.only)
+            if self.axes.size == 0:
+                return self.null()
+            return self.kinds[start.kind](start, np.random.default_rng(start.seed))
+        finally:
+            self.axes = usable
 
     def _load(self, solution: Solution) -> None:
         self.grid.n_parts[:] = solution.n_parts

@@ -1,0 +1,358 @@
+"""Data grids: the cross of several partitions, and what each of its cells says of the target."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
+
+from damier.intake import Table, read_table
+from damier.intake.output import make_frame
+from damier.intake.table import FloatArray, IntArray
+from damier.models.encoding import partition_from_dict
+from damier.models.partition import IntervalPartition, Partition
+from damier.models.plain import decode, encode, wanted
+
+
+@dataclass(frozen=True, eq=False)
+class GridCells:
+    """The non-empty cells of a grid.
+
+    Parameters
+    ----------
+    parts : array of shape (n_cells, n_variables)
+        Part of each selected variable, cells in lexicographic order.
+    counts : array of shape (n_cells, n_classes)
+        Training rows of each class.
+    """
+
+    parts: IntArray
+    counts: IntArray
+
+    def __post_init__(self) -> None:
+        for name in ("parts", "counts"):
+            array = np.array(getattr(self, name), dtype=np.int64)
+            array.flags.writeable = False
+            object.__setattr__(self, name, array)
+        if self.parts.ndim != 2 or self.counts.ndim != 2 or len(self.parts) != len(self.counts):
+            raise ValueError(f"cells: parts of shape {self.parts.shape}, counts of shape {self.counts.shape}")
+
+    def __len__(self) -> int:
+        return len(self.counts)
+
+    @cached_property
+    def sizes(self) -> IntArray:
+        """Training rows of each cell."""
+        sizes: IntArray = self.counts.sum(axis=1)
+        return sizes
+
+    @cached_property
+    def probabilities(self) -> FloatArray:
+        """Class shares of each cell."""
+        shares: FloatArray = self.counts / self.sizes[:, None]
+        return shares
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class DataGrid:
+    """A grid over some of the variables on offer.
+
+    Every selected variable is partitioned into two parts or more; a cell is a combination of parts, and
+    predicts the class shares of its training rows. A cell without any predicts those of the whole grid, and
+    so does a row with a category never seen.
+
+    Parameters
+    ----------
+    partitions : dict of str to Partition
+        The partitions of the selected variables.
+    cells : GridCells
+        The non-empty cells.
+    classes : tuple
+        Classes of the target, as Python scalars.
+    n_variables : int
+        Number of variables on offer, selected or not.
+    cost, null_cost : float
+        Criterion of the grid and of the grid without a variable, in nats.
+
+    Examples
+    --------
+    >>> from damier.models import GroupPartition
+    >>> colour = GroupPartition(
+    ...     name="colour", classes=("no", "yes"), counts=[[9, 1], [2, 8]], cost=10.0, null_cost=15.0,
+    ...     optimal=False, groups=(("red", None), ("blue",)))
+    >>> grid = DataGrid(
+    ...     partitions={"colour": colour}, cells=GridCells([[0], [1]], [[9, 1], [2, 8]]),
+    ...     classes=("no", "yes"), n_variables=1, cost=10.0, null_cost=15.0)
+    >>> print(grid.rules()[0])
+    IF colour in {red, missing} THEN no 90.0%, yes 10.0% (10 rows)
+    >>> grid.predict_proba({"colour": ["blue", "green"]}).round(2).tolist()
+    [[0.2, 0.8], [0.55, 0.45]]
+    """
+
+    partitions: Mapping[str, Partition]
+    cells: GridCells
+    classes: tuple[Any, ...]
+    n_variables: int
+    cost: float
+    null_cost: float
+
+    model: ClassVar[str] = "grid"
+
+    def __post_init__(self) -> None:
+        parts, counts = self.cells.parts, self.cells.counts
+        if parts.shape[1] != len(self.partitions) or counts.shape[1] != len(self.classes):
+            raise ValueError(
+                f"grid of {len(self.partitions)} variables and {len(self.classes)} classes: cells with parts "
+                f"of shape {parts.shape} and counts of shape {counts.shape}"
+            )
+        if len(counts) == 0 or counts.min() < 0 or (counts.sum(axis=1) == 0).any():
+            raise ValueError("grid: a cell holds rows, and there is at least one")
+        for column, partition in zip(parts.T, self.partitions.values(), strict=True):
+            if column.min() < 0 or column.max() >= partition.n_parts:
+                raise ValueError(f"grid: a cell lies outside the parts of {partition.name!r}")
+        order = np.lexsort(parts.T[::-1]) if parts.shape[1] else np.arange(len(parts))
+        if not np.array_equal(order, np.arange(len(parts))):
+            object.__setattr__(self, "cells", GridCells(parts[order], counts[order]))
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        """Names of the selected variables."""
+        return tuple(self.partitions)
+
+    @property
+    def level(self) -> float:
+        """Share of the null cost that the grid saves: 0 tells nothing of the target, 1 everything."""
+        if self.null_cost <= 0.0:
+            return 0.0
+        return max(0.0, 1.0 - self.cost / self.null_cost)
+
+    @property
+    def n_cells(self) -> int:
+        """Number of cells, the empty ones included."""
+        total = 1
+        for partition in self.partitions.values():
+            total *= partition.n_parts
+        return total
+
+    @cached_property
+    def shares(self) -> FloatArray:
+        """Class shares of the whole grid."""
+        counts = self.cells.counts.sum(axis=0)
+        shares: FloatArray = counts / counts.sum()
+        return shares
+
+    @cached_property
+    def _known_prefixes(self) -> list[IntArray]:
+        """For each variable, the codes of the cells' prefixes that end with it.
+
+        A prefix is coded by the number of the one before it times the parts, plus the part; numbers stay
+        below that of the cells, so that any number of variables fits 64 bits.
+        """
+        known = []
+        number = np.zeros(len(self.cells), dtype=np.int64)
+        for column, partition in zip(self.cells.parts.T, self.partitions.values(), strict=True):
+            codes, number = np.unique(number * partition.n_parts + column, return_inverse=True)
+            known.append(codes)
+        return known
+
+    def find_cells(self, X: Any) -> IntArray:
+        """Index of the cell of each row, -1 where it has no training row."""
+        table = X if isinstance(X, Table) else read_table(X)
+        number = np.zeros(table.n_rows, dtype=np.int64)
+        inside = np.ones(table.n_rows, dtype=np.bool_)
+        for known, (name, partition) in zip(self._known_prefixes, self.partitions.items(), strict=True):
+            parts = partition.apply(table[name])
+            inside &= parts >= 0
+            codes = number * partition.n_parts + np.maximum(parts, 0)
+            number = np.minimum(np.searchsorted(known, codes), len(known) - 1)
+            inside &= known[number] == codes
+        return np.where(inside, number, -1)
+
+    def predict_proba(self, X: Any) -> FloatArray:
+        """Class shares of the cell of each row, or of the whole grid where the cell is empty.
+
+        Parameters
+        ----------
+        X : Table, data frame or dict of columns
+            Holding at least the selected variables, under their names.
+        """
+        cells = self.find_cells(X)
+        # an index of -1 picks the last row
+        rows: FloatArray = np.vstack([self.cells.probabilities, self.shares])
+        return rows[cells]
+
+    def _by_support(self) -> IntArray:
+        return np.argsort(-self.cells.sizes, kind="stable")
+
+    def rules(self, output: Literal["text", "frame"] = "text", backend: str | None = None) -> Any:
+        """Cells as rules, the best supported first.
+
+        Parameters
+        ----------
+        output : {"text", "frame"}, default="text"
+            Readable sentences, or a table with a column for each variable's part, the support, and the
+            share of each class.
+        backend : {"pandas", "polars", "pyarrow", "dict"}, optional
+            Library of the table; by default the first that is installed.
+        """
+        order = self._by_support()
+        labels = [partition.labels for partition in self.partitions.values()]
+        if output == "text":
+            conditions = [
+                [_condition(name, partition, part) for part in range(partition.n_parts)]
+                for name, partition in self.partitions.items()
+            ]
+            return [self._sentence(int(cell), conditions) for cell in order]
+        if output != "frame":
+            raise ValueError(f"output must be 'text' or 'frame', got {output!r}")
+        columns: dict[str, Sequence[Any]] = {}
+        for k, name in enumerate(self.variables):
+            columns[name] = [labels[k][part] for part in self.cells.parts[order, k]]
+        columns[_unused("support", columns)] = self.cells.sizes[order].tolist()
+        for j, c in enumerate(self.classes):
+            columns[_unused(f"share {c}", columns)] = self.cells.probabilities[order, j].tolist()
+        return make_frame(columns, backend)
+
+    def _sentence(self, cell: int, written: list[list[str]]) -> str:
+        parts = self.cells.parts[cell]
+        conditions = " AND ".join(of_part[part] for of_part, part in zip(written, parts, strict=True))
+        shares = self.cells.probabilities[cell]
+        likely = [j for j in np.argsort(-shares, kind="stable").tolist() if shares[j] > 0]
+        told = ", ".join(f"{self.classes[j]} {shares[j]:.1%}" for j in likely[:4])
+        if len(likely) > 4:
+            told += ", ..."
+        size = int(self.cells.sizes[cell])
+        rows = f"{size} row" + ("" if size == 1 else "s")
+        return f"IF {conditions} THEN {told} ({rows})" if conditions else f"ALWAYS {told} ({rows})"
+
+    def to_frame(self, backend: str | None = None) -> Any:
+        """Return the cells as a table: the rules, the best supported first."""
+        return self.rules("frame", backend)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything, in JSON types."""
+        return {
+            "model": self.model,
+            "partitions": [partition.to_dict() for partition in self.partitions.values()],
+            "parts": self.cells.parts.tolist(),
+            "counts": self.cells.counts.tolist(),
+            "classes": encode(self.classes),
+            "n_variables": self.n_variables,
+            "cost": self.cost,
+            "null_cost": self.null_cost,
+        }
+
+    @classmethod
+    def from_dict(cls, plain: dict[str, Any]) -> Self:
+        """Read back what ``to_dict`` gave."""
+        partitions = [partition_from_dict(one) for one in wanted(plain, "partitions")]
+        classes = decode(wanted(plain, "classes"))
+        n_cells = len(wanted(plain, "counts"))
+        parts = np.asarray(wanted(plain, "parts"), dtype=np.int64).reshape(n_cells, len(partitions))
+        counts = np.asarray(wanted(plain, "counts"), dtype=np.int64).reshape(n_cells, len(classes))
+        return cls(
+            partitions={partition.name: partition for partition in partitions},
+            cells=GridCells(parts, counts),
+            classes=classes,
+            n_variables=int(wanted(plain, "n_variables")),
+            cost=float(wanted(plain, "cost")),
+            null_cost=float(wanted(plain, "null_cost")),
+        )
+
+    def __eq__(self, other: object) -> bool:
+        return self.to_dict() == other.to_dict() if isinstance(other, DataGrid) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash((self.variables, self.cost, len(self.cells)))
+
+    def __str__(self) -> str:
+        crossed = " x ".join(f"{name} ({p.n_parts})" for name, p in self.partitions.items()) or "no variable"
+        return f"grid of {crossed}: level {self.level:.4f}, {len(self.cells)} of {self.n_cells} cells in use"
+
+
+@dataclass(frozen=True, eq=False)
+class GridEnsemble:
+    """Several grids that predict together: the mean of their class probabilities, by weight.
+
+    Parameters
+    ----------
+    grids : tuple of DataGrid
+        Distinct grids over the same classes.
+    weights : array
+        Weight of each, summing to one.
+    """
+
+    grids: tuple[DataGrid, ...]
+    weights: FloatArray
+
+    model: ClassVar[str] = "grid_ensemble"
+
+    def __post_init__(self) -> None:
+        weights = np.array(self.weights, dtype=np.float64)
+        if not self.grids or weights.shape != (len(self.grids),) or not (weights >= 0).all():
+            raise ValueError(f"ensemble of {len(self.grids)} grids: weights of shape {weights.shape}")
+        weights.flags.writeable = False
+        object.__setattr__(self, "grids", tuple(self.grids))
+        object.__setattr__(self, "weights", weights)
+
+    @property
+    def classes(self) -> tuple[Any, ...]:
+        """Classes of the target."""
+        return self.grids[0].classes
+
+    def predict_proba(self, X: Any) -> FloatArray:
+        """Weighted mean of the grids' class probabilities."""
+        table = X if isinstance(X, Table) else read_table(X)
+        proba = np.zeros((table.n_rows, len(self.classes)))
+        for grid, weight in zip(self.grids, self.weights, strict=True):
+            proba += weight * grid.predict_proba(table)
+        return proba
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything, in JSON types."""
+        return {
+            "model": self.model,
+            "grids": [grid.to_dict() for grid in self.grids],
+            "weights": self.weights.tolist(),
+        }
+
+    @classmethod
+    def from_dict(cls, plain: dict[str, Any]) -> Self:
+        """Read back what ``to_dict`` gave."""
+        grids = tuple(DataGrid.from_dict(one) for one in wanted(plain, "grids"))
+        return cls(grids, np.asarray(wanted(plain, "weights"), dtype=np.float64))
+
+    def __eq__(self, other: object) -> bool:
+        return self.to_dict() == other.to_dict() if isinstance(other, GridEnsemble) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash((self.grids, len(self.weights)))
+
+
+def _condition(name: str, partition: Partition, part: int) -> str:
+    """Write what a row satisfies by lying in a part."""
+    if not isinstance(partition, IntervalPartition):
+        return f"{name} in {partition.labels[part]}"
+    interval = part - int(partition.missing_alone)
+    if interval < 0:
+        return f"{name} is missing"
+    bounds = partition.labels[part].removeprefix("missing or ")[1:-1].split(", ")
+    if interval == len(partition.bounds):
+        told = f"{name} > {bounds[0]}"
+    elif interval == 0:
+        told = f"{name} <= {bounds[1]}"
+    else:
+        told = f"{bounds[0]} < {name} <= {bounds[1]}"
+    if interval == 0 and partition.has_missing and not partition.missing_alone:
+        told += " or is missing"
+    return told
+
+
+def _unused(name: str, columns: Mapping[str, Any]) -> str:
+    """Give a column a name that no variable has."""
+    while name in columns:
+        name += "_"
+    return name

@@ -1,0 +1,183 @@
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from sklearn.base import clone
+from sklearn.datasets import load_wine
+from sklearn.metrics import balanced_accuracy_score, make_scorer
+from sklearn.model_selection import TunedThresholdClassifierCV
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from damier import DataGridClassifier, DataGridEnsembleClassifier, rank_pairs
+from damier.criteria import grid_cost
+from damier.deploy.json import dumps, loads
+
+
+@parametrize_with_checks(
+    [DataGridClassifier(effort=0), DataGridEnsembleClassifier(effort=0, n_grids=4, n_jobs=2)]
+)
+# some checks draw noise, from which the selector rightly keeps nothing and scikit-learn rightly says so
+@pytest.mark.filterwarnings("ignore:No features were selected:UserWarning")
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)
+
+
+def table(n_rows=600, seed=0):
+    rng = np.random.default_rng(seed)
+    frame = pd.DataFrame(
+        {
+            "size": rng.random(n_rows),
+            "colour": rng.choice(["red", "green", "blue", "grey"], n_rows),
+            "noise": rng.random(n_rows),
+            "weight": rng.normal(size=n_rows),
+        }
+    )
+    warm = frame["colour"].isin(["red", "grey"])
+    y = np.where(warm ^ (frame["size"] > 0.37), "yes", "no")
+    frame.loc[rng.random(n_rows) < 0.05, "weight"] = np.nan
+    return frame, y
+
+
+def test_mixed_interaction():
+    X, y = table()
+    classifier = DataGridClassifier().fit(X, y)
+    grid = classifier.grid_
+    assert set(grid.variables) == {"size", "colour"}
+    assert classifier.get_support().tolist() == [True, True, False, False]
+    assert classifier.get_feature_names_out().tolist() == ["size", "colour"]
+    assert {frozenset(group) for group in grid.partitions["colour"].groups} == {
+        frozenset({"red", "grey"}),
+        frozenset({"green", "blue"}),
+    }
+    assert grid.partitions["size"].bounds[0] == pytest.approx(0.37, abs=0.02)
+    assert classifier.score(X, y) > 0.99
+    assert len(grid.cells) == 4
+    assert grid.cells.counts.sum() == len(X)
+    # the reported cost is that of the reported counts
+    again = grid_cost(grid.cells.counts, 4, [grid.partitions["size"].n_parts], [(4, 2)])
+    assert grid.cost == pytest.approx(again, rel=1e-12)
+    assert grid.null_cost == pytest.approx(grid_cost([np.bincount(y == "yes")], 4))
+    chosen = classifier.set_output(transform="pandas").transform(X)
+    assert list(chosen.columns) == ["size", "colour"]
+
+
+def test_training_rows_get_the_shares_of_their_cells():
+    X, y = table(seed=3)
+    y = np.where(np.random.default_rng(1).random(len(y)) < 0.2, "maybe", y)
+    classifier = DataGridClassifier().fit(X, y)
+    grid = classifier.grid_
+    cells = grid.find_cells(X)
+    assert cells.min() >= 0
+    for cell in range(len(grid.cells)):
+        inside = cells == cell
+        shares = [(y[inside] == c).mean() for c in classifier.classes_]
+        assert grid.cells.probabilities[cell] == pytest.approx(shares)
+        assert classifier.predict_proba(X[inside])[0] == pytest.approx(shares)
+
+
+def test_libraries_and_threads_change_nothing():
+    X, y = table()
+    plain = DataGridClassifier(random_state=1).fit(X, y)
+    other = DataGridClassifier(random_state=1, n_jobs=2).fit(pl.from_pandas(X), y)
+    assert plain.grid_ == other.grid_
+    assert plain.predict(X).tolist() == other.predict(pl.from_pandas(X)).tolist()
+    rows = np.random.default_rng(0).permutation(len(X))
+    assert DataGridClassifier(random_state=1).fit(X.iloc[rows], y[rows]).grid_ == plain.grid_
+    stretched = X.assign(size=np.exp(X["size"]))
+    squeezed = DataGridClassifier(random_state=1).fit(stretched, y).grid_
+    assert squeezed.cost == plain.grid_.cost
+    assert np.array_equal(squeezed.cells.counts, plain.grid_.cells.counts)
+
+
+def test_saved_and_loaded():
+    X, y = table()
+    for classifier in (DataGridClassifier(), DataGridEnsembleClassifier(n_grids=6)):
+        classifier.fit(X, y)
+        assert loads(dumps(classifier)).predict_proba(X).tolist() == classifier.predict_proba(X).tolist()
+
+
+def test_wine_figure_one():
+    X, y = load_wine(return_X_y=True, as_frame=True)
+    pair = X[["alcohol", "flavanoids"]]
+    grid = DataGridClassifier().fit(pair, y).grid_
+    parts = {
+        "alcohol": (pair["alcohol"] > 12.78).to_numpy() * 1,
+        "flavanoids": np.searchsorted([1.235, 2.18], pair["flavanoids"]),
+    }
+    cells = np.zeros((6, 3), dtype=int)
+    np.add.at(cells, (parts["alcohol"] * 3 + parts["flavanoids"], y), 1)
+    paper = grid_cost(cells[cells.sum(axis=1) > 0], 2, [2, 3])
+    assert grid.cost <= paper + 1e-6
+
+
+def test_ensemble():
+    X, y = load_wine(return_X_y=True, as_frame=True)
+    train, test = np.arange(178) % 2 == 0, np.arange(178) % 2 == 1
+    ensemble = DataGridEnsembleClassifier(n_grids=40, random_state=0).fit(X[train], y[train])
+    single = DataGridClassifier(random_state=0).fit(X[train], y[train])
+    assert ensemble.score(X[test], y[test]) > single.score(X[test], y[test])
+    assert ensemble.weights_.sum() == pytest.approx(1)
+    levels = np.array([grid.level for grid in ensemble.grids_])
+    assert (levels > 0).all()
+    assert ensemble.weights_ == pytest.approx(levels / levels.sum())
+    assert ensemble.grids_[0].cost == pytest.approx(min(grid.cost for grid in ensemble.grids_))
+    assert len({str(grid.to_dict()) for grid in ensemble.grids_}) == len(ensemble.grids_)
+    assert ensemble.predict_proba(X).sum(axis=1) == pytest.approx(1)
+    threaded = clone(ensemble).set_params(n_jobs=2).fit(X[train], y[train])
+    assert threaded.model_ == ensemble.model_
+
+
+def test_threshold_tuning_serves_balanced_error():
+    rng = np.random.default_rng(0)
+    X = rng.random((800, 3))
+    y = (rng.random(800) < np.where((X[:, 0] > 0.6) ^ (X[:, 1] > 0.4), 0.3, 0.03)).astype(int)
+    plain = DataGridClassifier().fit(X, y)
+    tuned = TunedThresholdClassifierCV(plain, scoring=make_scorer(balanced_accuracy_score), cv=5).fit(X, y)
+    assert balanced_accuracy_score(y, tuned.predict(X)) > balanced_accuracy_score(y, plain.predict(X))
+
+
+def test_rank_pairs():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.random((500, 4)), columns=list("abcd"))
+    X["e"] = X["d"] * 2
+    y = ((X["a"] > 0.4) ^ (X["c"] > 0.6)).astype(int) * 2 + (X["d"] > 0.5)
+    pairs = rank_pairs(X, y)
+    assert len(pairs) == 10
+    assert pairs.iloc[0][["first", "second"]].tolist() == ["a", "c"]
+    assert pairs["gain"].is_monotonic_decreasing
+    assert pairs["gain"].to_numpy() == pytest.approx(
+        (pairs["level"] - pairs["first_level"] - pairs["second_level"]).to_numpy()
+    )
+    # two copies of one variable know nothing beyond it, and all of it twice
+    worst = pairs.iloc[-1]
+    assert [worst["first"], worst["second"]] == ["d", "e"]
+    assert worst["gain"] == pytest.approx(-worst["first_level"], abs=1e-9)
+    assert worst["first_level"] > 0
+    threaded = rank_pairs(pl.from_pandas(X), y, n_jobs=2, backend="pandas")
+    pd.testing.assert_frame_equal(pairs, threaded)
+    with pytest.raises(ValueError, match="two columns"):
+        rank_pairs(X[["a"]], y)
+    with pytest.raises(ValueError, match="rows"):
+        rank_pairs(X, y[:10])
+
+
+def test_noise_selects_nothing():
+    rng = np.random.default_rng(2)
+    X, y = rng.random((300, 5)), rng.integers(2, size=300)
+    classifier = DataGridClassifier().fit(X, y)
+    assert classifier.grid_.variables == ()
+    assert classifier.grid_.level == 0
+    assert not classifier.get_support().any()
+    assert classifier.predict_proba(X) == pytest.approx(np.tile(np.bincount(y) / 300, (300, 1)))
+
+
+def test_progress_and_limits():
+    X, y = table()
+    told = []
+    DataGridClassifier(effort=1).fit(X, y, progress=told.append)
+    assert told[-1].level > 0
+    assert told[-1].axes == (0, 1)
+    assert DataGridClassifier(time_limit=0).fit(X, y).grid_.level >= 0
+    for wrong in ({"effort": -1}, {"time_limit": "long"}, {"n_jobs": 1.5}):
+        with pytest.raises(ValueError, match=next(iter(wrong))):
+            DataGridClassifier(**wrong).fit(X, y)
