@@ -77,7 +77,7 @@ class BallPartitionClassifier(ClassifierMixin, TransformerMixin, TableEstimator)
         False when the time limit, or Ctrl-C, cut the search short.
     n_features_in_ : int
         Number of columns seen in ``fit``.
-    feature_names_in_ : array of shape (n_features_in_,)
+    feature_names_in_ : array
         Their names, when they had some.
 
     References

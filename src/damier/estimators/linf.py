@@ -63,7 +63,7 @@ class LinfClassifier(ClassifierMixin, TableEstimator):
         What scores; saved by ``to_dict``.
     n_features_in_ : int
         Number of columns seen in ``fit``.
-    feature_names_in_ : array of shape (n_features_in_,)
+    feature_names_in_ : array
         Their names, where there are any.
 
     Notes
