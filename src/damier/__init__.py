@@ -21,6 +21,7 @@ _HOME_OF = {
     "MODLGrouper": "damier.estimators.transformers",
     "MODLEncoder": "damier.estimators.transformers",
     "LinfClassifier": "damier.estimators.linf",
+    "bound_posterior": "damier.estimators.bounds",
     "gabriel_graph": "damier.search.gabriel",
     "NaiveBayesClassifier": "damier.estimators.naive_bayes",
     "rank_pairs": "damier.estimators.grids",
@@ -30,6 +31,7 @@ __all__ = ["__version__", *sorted(_HOME_OF)]
 
 if TYPE_CHECKING:
     from damier.estimators.balls import BallPartitionClassifier
+    from damier.estimators.bounds import bound_posterior
     from damier.estimators.coclustering import Coclustering, CoclusteringClassifier
     from damier.estimators.grids import DataGridClassifier, DataGridEnsembleClassifier, rank_pairs
     from damier.estimators.linf import LinfClassifier

@@ -84,3 +84,18 @@ def _groups(labels: IntArray, target: Target) -> tuple[tuple[Any, ...], ...]:
         tuple(classes[w] for w in np.flatnonzero(labels == group).tolist())
         for group in range(labels.max() + 1)
     )
+
+
+def refuse_grouped_semi_supervision(estimator: Any) -> None:
+    """Refuse two settings that have no criterion in common.
+
+    Raises
+    ------
+    ValueError
+        If both ``group_classes`` and ``semi_supervised`` are asked for.
+    """
+    if estimator.group_classes and estimator.semi_supervised is not None:
+        raise ValueError(
+            "group_classes=True and semi_supervised cannot be combined: no criterion groups classes that "
+            "rows may not have. Choose one of them."
+        )

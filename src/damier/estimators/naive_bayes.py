@@ -13,9 +13,9 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from damier.estimators._base import TableEstimator, Training, require_two_classes
-from damier.estimators._class_groups import joint_partitions
+from damier.estimators._class_groups import joint_partitions, refuse_grouped_semi_supervision
 from damier.estimators._threads import map_in_threads
-from damier.estimators._univariate import partition_column
+from damier.estimators._univariate import SemiSupervised, labeled_rows, partition_column
 from damier.intake import Column
 from damier.intake.table import FloatArray
 from damier.models import NaiveBayes, Partition, VariableEvidence
@@ -37,6 +37,9 @@ class NaiveBayesClassifier(ClassifierMixin, TableEstimator):
     averaging : {"compression"}, optional
         ``"compression"`` gives every variable a weight between 0 and 1: redundant variables stop being
         counted twice: probabilities become honest and accuracy usually rises. None weighs all alike.
+    semi_supervised : {"criterion", "bounds"}, optional
+        Let the rows without a label (-1 for integers, else a missing value) take part in cutting numbers, as
+        in :class:`MODLDiscretizer`; all else is estimated on the labeled rows.
     average_starts : bool, default=True
         With ``group_classes``, average the evidence of the distinct optima that the random starts reach for a
         variable; False keeps the best alone.
@@ -76,13 +79,14 @@ class NaiveBayesClassifier(ClassifierMixin, TableEstimator):
     >>> classifier = NaiveBayesClassifier(averaging="compression").fit(X, y)
     >>> classifier.predict(X[:3])
     array([0, 0, 0])
-    >>> max(classifier.weights_, key=classifier.weights_.get)
-    'proline'
+    >>> classifier.weights_["total_phenols"] < 0.5 < classifier.weights_["flavanoids"]
+    True
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "group_classes": ["boolean"],
         "averaging": [StrOptions({"compression"}), None],
+        "semi_supervised": [StrOptions({"criterion", "bounds"}), None],
         "average_starts": ["boolean"],
         "search": [StrOptions({"auto", "greedy", "exact"})],
         "n_starts": [Interval(Integral, 1, None, closed="left")],
@@ -94,6 +98,7 @@ class NaiveBayesClassifier(ClassifierMixin, TableEstimator):
         group_classes: bool = False,
         averaging: Literal["compression"] | None = None,
         *,
+        semi_supervised: SemiSupervised = None,
         average_starts: bool = True,
         search: Literal["auto", "greedy", "exact"] = "auto",
         n_starts: int = 10,
@@ -101,6 +106,7 @@ class NaiveBayesClassifier(ClassifierMixin, TableEstimator):
     ) -> None:
         self.group_classes = group_classes
         self.averaging = averaging
+        self.semi_supervised = semi_supervised
         self.average_starts = average_starts
         self.search = search
         self.n_starts = n_starts
@@ -115,7 +121,8 @@ class NaiveBayesClassifier(ClassifierMixin, TableEstimator):
         X : data frame, 2-D array or dict of columns
             pandas, polars, pyarrow, NumPy. Missing values and infinities are welcome.
         y : array-like of shape (n_samples,)
-            Classes: integers, booleans or text.
+            Classes: integers, booleans or text. With ``semi_supervised``, -1 (integers) or a missing value
+            (anything else) is a row without a label.
         sample_weight : array-like of shape (n_samples,), optional
             Frequencies: whole numbers. A row of weight 3 counts as three rows, one of weight 0 not at all.
 
@@ -123,14 +130,21 @@ class NaiveBayesClassifier(ClassifierMixin, TableEstimator):
         -------
         self
         """
-        training = self._read_training(X, y, sample_weight)
+        refuse_grouped_semi_supervision(self)
+        training = self._read_training(X, y, sample_weight, allow_unlabeled=self.semi_supervised is not None)
+        if training.target.n_classes == 0:
+            raise ValueError(
+                "every row of y is without a label (-1 or missing): a classifier learns from the rows that "
+                "have one. Label some, or use Coclustering, which needs no target."
+            )
         require_two_classes(training.target)
         found = map_in_threads(partial(self._partition, training), training.table.columns, self.n_jobs)
         variables = tuple(VariableEvidence(partitions) for partitions in found)
+        known, target, weights = labeled_rows(training.target, training.weights)
         if self.averaging is not None:
-            variables = _weighed(variables, training)
-        target = training.target
-        counts = np.bincount(target.codes, weights=training.weights, minlength=target.n_classes)
+            table = training.table if known.size == training.table.n_rows else training.table.take(known)
+            variables = _weighed(variables, Training(table, target, weights))
+        counts = np.bincount(target.codes, weights=weights, minlength=target.n_classes)
         self.classes_ = target.classes
         self.model_ = NaiveBayes(tuple(target.classes.tolist()), counts.astype(np.int64), variables)
         self.partitions_ = {v.name: v.partition for v in variables}
@@ -140,7 +154,15 @@ class NaiveBayesClassifier(ClassifierMixin, TableEstimator):
 
     def _partition(self, training: Training, column: Column) -> tuple[Partition, ...]:
         if not self.group_classes:
-            return (partition_column(column, training.target, training.weights, search=self.search),)
+            return (
+                partition_column(
+                    column,
+                    training.target,
+                    training.weights,
+                    search=self.search,
+                    semi_supervised=self.semi_supervised,
+                ),
+            )
         found = joint_partitions(column, training.target, training.weights, n_starts=self.n_starts)
         return found if self.average_starts else found[:1]
 

@@ -13,9 +13,15 @@ from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
 from damier.estimators._base import TableEstimator, Training, require_two_classes
-from damier.estimators._class_groups import joint_partitions
+from damier.estimators._class_groups import joint_partitions, refuse_grouped_semi_supervision
 from damier.estimators._threads import map_in_threads
-from damier.estimators._univariate import Search, discretize_column, group_column, partition_column
+from damier.estimators._univariate import (
+    Search,
+    SemiSupervised,
+    discretize_column,
+    group_column,
+    partition_column,
+)
 from damier.intake import CategoricalColumn, Column, NumericColumn, Table, as_categorical, as_numeric
 from damier.models import Encoding, Partition
 from damier.models.encoding import ENCODINGS, Encode
@@ -42,7 +48,8 @@ class _PartitionTransformer(TransformerMixin, TableEstimator):
         X : data frame, 2-D array or dict of columns
             pandas, polars, pyarrow, NumPy. Missing values and infinities are welcome.
         y : array-like of shape (n_samples,)
-            Classes: integers, booleans or text.
+            Classes: integers, booleans or text. With ``semi_supervised``, -1 (integers) or a missing value
+            (anything else) is a row without a label.
         sample_weight : array-like of shape (n_samples,), optional
             Frequencies: whole numbers. A row of weight 3 counts as three rows, one of weight 0 not at all.
 
@@ -50,8 +57,10 @@ class _PartitionTransformer(TransformerMixin, TableEstimator):
         -------
         self
         """
-        training = self._read_training(X, y, sample_weight)
-        require_two_classes(training.target)
+        semi_supervised = getattr(self, "semi_supervised", None) is not None
+        training = self._read_training(X, y, sample_weight, allow_unlabeled=semi_supervised)
+        if training.target.n_classes > 0 or not semi_supervised:
+            require_two_classes(training.target)
         columns = [self._prepare(column) for column in training.table]
         found = map_in_threads(partial(self._partition, training), columns, self.n_jobs)
         self.classes_ = training.target.classes
@@ -111,6 +120,10 @@ class MODLDiscretizer(_PartitionTransformer):
 
     Parameters
     ----------
+    semi_supervised : {"criterion", "bounds"}, optional
+        Use the rows without a label too. ``"criterion"`` counts them in the criterion itself; ``"bounds"``
+        cuts the labeled rows, then moves each bound to the median of the unlabeled values between its two
+        labeled neighbours. None takes every row for labeled.
     encode : {"ordinal", "onehot", "evidence"}, default="ordinal"
         The index of the interval; one 0/1 column an interval; or one column a class with
         log P(interval | class) - log P(interval).
@@ -156,16 +169,19 @@ class MODLDiscretizer(_PartitionTransformer):
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **_PartitionTransformer._parameter_constraints,
         "short_bounds": ["boolean"],
+        "semi_supervised": [StrOptions({"criterion", "bounds"}), None],
     }
 
     def __init__(
         self,
         *,
+        semi_supervised: SemiSupervised = None,
         encode: Encode = "ordinal",
         search: Search = "auto",
         short_bounds: bool = False,
         n_jobs: int | None = None,
     ) -> None:
+        self.semi_supervised = semi_supervised
         self.encode = encode
         self.search = search
         self.short_bounds = short_bounds
@@ -182,7 +198,12 @@ class MODLDiscretizer(_PartitionTransformer):
 
     def _partition(self, training: Training, column: NumericColumn) -> Partition:
         return discretize_column(
-            column, training.target, training.weights, search=self.search, short_bounds=self.short_bounds
+            column,
+            training.target,
+            training.weights,
+            search=self.search,
+            short_bounds=self.short_bounds,
+            semi_supervised=self.semi_supervised,
         )
 
 
@@ -253,6 +274,11 @@ class MODLEncoder(_PartitionTransformer):
 
     Parameters
     ----------
+    semi_supervised : {"criterion", "bounds"}, optional
+        Use the rows without a label too. ``"criterion"`` counts them in the criterion itself; ``"bounds"``
+        cuts the labeled rows, then moves each bound to the median of the unlabeled values between its two
+        labeled neighbours. Groups of categories are found on the labeled rows. None takes every row for
+        labeled.
     encode : {"ordinal", "onehot", "evidence"}, default="ordinal"
         The index of the part (-1 for a category never seen in training); one 0/1 column a part; or one column
         a class with log P(part | class) - log P(part).
@@ -305,17 +331,24 @@ class MODLEncoder(_PartitionTransformer):
     def __init__(
         self,
         *,
+        semi_supervised: SemiSupervised = None,
         encode: Encode = "ordinal",
         group_classes: bool = False,
         search: Search = "auto",
         short_bounds: bool = False,
         n_jobs: int | None = None,
     ) -> None:
+        self.semi_supervised = semi_supervised
         self.encode = encode
         self.group_classes = group_classes
         self.search = search
         self.short_bounds = short_bounds
         self.n_jobs = n_jobs
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:  # noqa: D102
+        refuse_grouped_semi_supervision(self)
+        fitted: Self = super().fit(X, y, sample_weight)
+        return fitted
 
     def _prepare(self, column: Column) -> Column:
         return column
@@ -327,7 +360,12 @@ class MODLEncoder(_PartitionTransformer):
             )
             return found[0]
         return partition_column(
-            column, training.target, training.weights, search=self.search, short_bounds=self.short_bounds
+            column,
+            training.target,
+            training.weights,
+            search=self.search,
+            short_bounds=self.short_bounds,
+            semi_supervised=self.semi_supervised,
         )
 
     def __sklearn_tags__(self) -> Any:

@@ -240,17 +240,23 @@ class IntervalPartition(Partition):
         above: npt.NDArray[np.float64],
         *,
         short_bounds: bool = False,
+        bounds: npt.NDArray[np.float64] | None = None,
         kind: NumericKind = "number",
         **fields: Any,
     ) -> Self:
         """Place the bounds between the training values on both sides of each cut.
 
-        A ``below`` of NaN is the cut that sets missing values apart.
+        A ``below`` of NaN is the cut that sets missing values apart. ``bounds`` may say where between the two
+        values each bound lies, or NaN where it does not.
         """
         alone = len(below) > 0 and bool(np.isnan(below[0]))
-        pairs = zip(below[alone:].tolist(), above[alone:].tolist(), strict=True)
-        bounds = tuple(shortest(b, a, kind) if short_bounds else midpoint(b, a) for b, a in pairs)
-        return cls(bounds=bounds, missing_alone=alone, kind=kind, **fields)
+        told = np.full(len(below), np.nan) if bounds is None else bounds
+        placed = []
+        for b, a, bound in zip(below[alone:], above[alone:], told[alone:], strict=True):
+            if np.isnan(bound):
+                bound = shortest(float(b), float(a), kind) if short_bounds else midpoint(float(b), float(a))
+            placed.append(float(bound))
+        return cls(bounds=tuple(placed), missing_alone=alone, kind=kind, **fields)
 
     @property
     def n_parts(self) -> int:

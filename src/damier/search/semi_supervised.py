@@ -1,11 +1,11 @@
 """Intervals of a numeric column when only some rows carry a label (Bondu, Boullé and Lemaire, formula 17).
 
-The criterion is additive over intervals, like the supervised one; the cost of an interval hides the class totals
-N_ij, which are found in closed form (lemma 2). The candidate cuts lie between any two neighbouring distinct
-values, labeled or not. Where there are few, a dynamic programme over all of them proves the optimum. Else the
-supervised search on the labeled rows, with the penalty that the unlabeled ones add on average, proposes cuts;
-a dynamic programme on the true criterion chooses among these and their neighbours, and each cut is then moved to
-its best place.
+The criterion is additive over intervals, like the supervised one; the cost of an interval hides the class
+totals N_ij, which are found in closed form (lemma 2). The candidate cuts lie between any two neighbouring
+distinct values, labeled or not. Where there are few, a dynamic programme over all of them proves the optimum.
+Else the supervised search on the labeled rows, with the penalty that the unlabeled ones add on average,
+proposes cuts; a dynamic programme on the true criterion chooses among these and their neighbours, and each
+cut is then moved to its best place.
 
 Legend of the kernels: a *place* is a candidate cut; ``left[p]`` rows lie left of it, ``labels[p]`` distinct
 labeled values, and ``prefix[labels[p], j]`` labeled rows of class j.
@@ -43,7 +43,11 @@ def _interval_cost(table, prefix, a, b, n, best):  # type: ignore[no-untyped-def
     known = 0
     for j in range(n_classes):
         known += prefix[b, j] - prefix[a, j]
-    cost = log_factorial(table, n + n_classes - 1) - log_factorial(table, n_classes - 1) - log_factorial(table, n)
+    cost = (
+        log_factorial(table, n + n_classes - 1)
+        - log_factorial(table, n_classes - 1)
+        - log_factorial(table, n)
+    )
     if known == 0:
         return cost
     short = n
@@ -69,8 +73,8 @@ def _interval_cost(table, prefix, a, b, n, best):  # type: ignore[no-untyped-def
 def _best_places(table, prefix, left, labels, penalty):  # type: ignore[no-untyped-def]
     """Choose among the places by dynamic programming; the first and last are the ends of the axis.
 
-    The number of intervals grows until its penalty plus the least sum of interval costs, whatever their number,
-    is no better than the best partition met: from there on none can be.
+    The number of intervals grows until its penalty plus the least sum of interval costs, whatever their
+    number, is no better than the best partition met: from there on none can be.
     """
     n_places = left.size
     costs = np.empty((n_places, n_places))
@@ -134,9 +138,7 @@ class _Places:
     prefix: IntArray
 
     @classmethod
-    def of(
-        cls, values: FloatArray, codes: CodeArray, n_classes: int, weights: IntArray | None
-    ) -> _Places:
+    def of(cls, values: FloatArray, codes: CodeArray, n_classes: int, weights: IntArray | None) -> _Places:
         """Sort the column, missing values first."""
         labeled = codes >= 0
         distinct, sizes = _counted(values, weights)
@@ -255,17 +257,17 @@ def discretize_partly_labeled(
         optimal = True
     else:
         chosen, optimal = _search_proposed(places, table), False
-    return _solution(places, chosen, optimal)
+    return _solution(places, chosen, optimal, n_classes)
 
 
-def _solution(places: _Places, chosen: IntArray, optimal: bool) -> OrderedSolution:
+def _solution(places: _Places, chosen: IntArray, optimal: bool, n_classes: int) -> OrderedSolution:
     labeled = np.diff(places.prefix[places.labels[chosen]], axis=0)
     totals = np.diff(places.left[chosen])
     cuts = chosen[1:-1]
     return OrderedSolution(
         below=places.values[cuts - 1].copy(),
         above=places.values[cuts].copy(),
-        counts=labeled,
+        counts=labeled[:, :n_classes],
         cost=semi_supervised_cost(labeled, totals),
         null_cost=semi_supervised_cost(labeled.sum(axis=0, keepdims=True), totals.sum(keepdims=True)),
         optimal=optimal,
@@ -287,7 +289,7 @@ def _search_proposed(places: _Places, table: FloatArray) -> IntArray:
 
 
 def _proposed_runs(places: _Places) -> list[int]:
-    """Runs of places where the supervised search cuts the labeled rows, for the fair penalty and below it."""
+    """Give the runs of places where the supervised search cuts, for the fair penalty and for less."""
     counts = np.diff(places.prefix, axis=0)
     n_classes, n_labeled = counts.shape[1], int(places.prefix[-1].sum())
     parts = np.arange(1, counts.shape[0] + 1)
@@ -333,7 +335,11 @@ def _settled(
 
 
 def bounds_between_labels(
-    values: FloatArray, codes: CodeArray, below: FloatArray, above: FloatArray, weights: IntArray | None = None
+    values: FloatArray,
+    codes: CodeArray,
+    below: FloatArray,
+    above: FloatArray,
+    weights: IntArray | None = None,
 ) -> FloatArray:
     """Move each bound to the median of the unlabeled values between its two labeled neighbours.
 
