@@ -127,15 +127,18 @@ def _solve_two(cls, cnt, ptr, table, penalty):  # type: ignore[no-untyped-def]
     """Cheapest partition at ``penalty`` a part, two classes: its penalised cost and where its parts start."""
     n_elements = ptr.shape[0] - 1
     parent = np.empty(n_elements + 1, np.int32)
-    room = 1024
+    room = n_elements + 1
     # The starts still in the race, in order: element, rows and rows of class 1 before it, best cost up to it.
-    where = np.zeros(room, np.int64)
-    total = np.zeros(room, np.int64)
-    ones = np.zeros(room, np.int64)
-    best = np.zeros(room, np.float64)
+    # Few of these places are ever used: few starts survive.
+    where = np.empty(room, np.int64)
+    total = np.empty(room, np.int64)
+    ones = np.empty(room, np.int64)
+    best = np.empty(room, np.float64)
     upper = np.empty(room, np.int64)
     lower = np.empty(room, np.int64)
     keep = np.empty(room, np.bool_)
+    where[0] = total[0] = ones[0] = 0
+    best[0] = 0.0
     n_starts = 1
     fresh = 1
     n_blocks = 0
@@ -168,16 +171,10 @@ def _solve_two(cls, cnt, ptr, table, penalty):  # type: ignore[no-untyped-def]
                 value = base
                 found = s
         parent[end] = where[found]
-        if n_starts == room:
-            room *= 2
-            where = np.concatenate((where, where))
-            total = np.concatenate((total, total))
-            ones = np.concatenate((ones, ones))
-            best = np.concatenate((best, best))
-            upper = np.empty(room, np.int64)
-            lower = np.empty(room, np.int64)
-            keep = np.empty(room, np.bool_)
-        where[n_starts], total[n_starts], ones[n_starts], best[n_starts] = end, n, m, value
+        where[n_starts] = end
+        total[n_starts] = n
+        ones[n_starts] = m
+        best[n_starts] = value
         n_starts += 1
         fresh += 1
         if fresh < _BLOCK:
@@ -192,7 +189,10 @@ def _solve_two(cls, cnt, ptr, table, penalty):  # type: ignore[no-untyped-def]
             kept = begin
             for s in range(begin, n_starts):
                 if keep[s]:
-                    where[kept], total[kept], ones[kept], best[kept] = where[s], total[s], ones[s], best[s]
+                    where[kept] = where[s]
+                    total[kept] = total[s]
+                    ones[kept] = ones[s]
+                    best[kept] = best[s]
                     kept += 1
             n_starts = kept
             if begin == 0:
@@ -204,7 +204,10 @@ def _solve_two(cls, cnt, ptr, table, penalty):  # type: ignore[no-untyped-def]
             kept = 0
             for s in range(n_starts):
                 if s == n_starts - 1 or best[s] + _entropy(n - total[s], m - ones[s]) < value:
-                    where[kept], total[kept], ones[kept], best[kept] = where[s], total[s], ones[s], best[s]
+                    where[kept] = where[s]
+                    total[kept] = total[s]
+                    ones[kept] = ones[s]
+                    best[kept] = best[s]
                     kept += 1
             n_starts = kept
     return value, _trace(parent, n_elements)
@@ -234,7 +237,7 @@ def hull_corners(cls, cnt, ptr, block):  # type: ignore[no-untyped-def]
                     m += cnt[i]
             total[e - first + 1] = n
             ones[e - first + 1] = m
-        _chains(0, stop - first + 1, total, ones, upper, lower)
+        _chains(np.int64(0), stop - first + 1, total, ones, upper, lower)
         # Both chains share their ends; the last point is the first of the next block.
         up = low = 0
         while True:

@@ -234,10 +234,8 @@ def _improve(cls, cnt, ptr, n_classes, table, penalty, starts, widest, reach):  
         where = cut_at[span - 1, best]
         # The parts best .. best + span become one, or two when cut; those behind move up or down.
         move = (2 if cut else 1) - span
-        order = np.arange(best + span, n_parts + 1)
-        if move > 0:
-            order = order[::-1].copy()
-        for p in order:
+        for step in range(n_parts + 1 - best - span):
+            p = n_parts - step if move > 0 else best + span + step
             edge[p + move] = edge[p]
             if p < n_parts:
                 for w in range(3):
