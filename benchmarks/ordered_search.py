@@ -138,7 +138,8 @@ def sort() -> None:
             f"  {n_classes:2} classes: {seconds:.2f} s; np.sort in one thread {sorting:.2f} s;"
             f" ratio {seconds / sorting:.1f}"
             + (" (wanted: 4 at most)" if n_classes == 2 else "")
-            + f"; processor time {work:.2f} s and {sorting_work:.2f} s, over 2 threads {work / 2 / sorting_work:.1f}"
+            + f"; processor time {work:.2f} s and {sorting_work:.2f} s,"
+            + f" ratio on two idle cores {work / 2 / sorting_work:.1f}"
         )
 
 
