@@ -119,6 +119,21 @@ def test_long_axes_come_close_to_the_optimum(seed, monkeypatch):
             assert len(exact.counts) == 1
 
 
+@pytest.mark.parametrize("seed", range(9))
+def test_exact_on_a_thousand_rows(seed):
+    """Long enough that most starts are dropped by combination and by entropy."""
+    for n_classes in (2, 3):
+        x, codes = long_problem(seed, n_classes, n=1000)
+        if seed % 2:
+            codes *= np.random.default_rng(seed).random(1000) < 0.1
+        counts = naive.ordered_counts(x, codes, n_classes)
+        found = discretize(x, codes, n_classes)
+        # Twice as many parts as found and some: beyond them the penalty alone is too much.
+        penalty = naive.ordered_interval_penalty(1000, 2 * len(found.counts) + 15)
+        assert found.optimal
+        assert found.cost == pytest.approx(naive.ordered_optimum(counts, penalty), rel=1e-10)
+
+
 def test_counts_beyond_the_table_of_factorials():
     """Weights push the counts past the table, where Stirling's series continues it."""
     x, codes = long_problem(0, 2, n=60)
