@@ -160,7 +160,7 @@ def grid_cost(
 
 def class_grouping_cost(
     counts: Any,
-    class_groups: Sequence[Any],
+    class_groups: Sequence[Any] | IntArray,
     class_counts: Any,
     n_values: int | None = None,
 ) -> float:
@@ -204,10 +204,10 @@ def class_grouping_cost(
     return cost - float(gammaln(sizes + 1.0).sum())
 
 
-def _super_classes(class_groups: Sequence[Any], n_classes: int) -> tuple[IntArray, int]:
+def _super_classes(class_groups: Sequence[Any] | IntArray, n_classes: int) -> tuple[IntArray, int]:
     """Return the super-class index of each class and the number of super-classes."""
     entries = list(class_groups)
-    if all(np.ndim(entry) == 0 for entry in entries):
+    if isinstance(class_groups, np.ndarray) or all(np.ndim(entry) == 0 for entry in entries):
         if len(entries) != n_classes:
             raise ValueError(f"class_groups has {len(entries)} labels for {n_classes} classes")
         labels, group_of_class = np.unique(np.asarray(entries), return_inverse=True)

@@ -370,7 +370,7 @@ class _Problem:
         n_parts, n_groups = int(parts.max()) + 1, int(class_groups.max()) + 1
         counts = self._cross(parts[self.elements], n_parts, class_groups[self.codes], n_groups)
         n_values = None if self.ordered else self.n_elements
-        cost = class_grouping_cost(counts, class_groups.tolist(), self.class_counts, n_values)
+        cost = class_grouping_cost(counts, class_groups, self.class_counts, n_values)
         return JointSolution(parts, class_groups, counts, cost, cost if counts.size == 1 else self.null.cost)
 
     def _regroup_classes(
