@@ -169,3 +169,26 @@ def test_scoring_needs_no_numba(tmp_path):
     )
     told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert told.stdout.split() == ["0", "False"]
+
+
+@pytest.mark.parametrize("setting", ["paper", "refined"])
+def test_many_rows_are_scored_by_a_kernel_that_agrees_to_the_last_bit(monkeypatch, setting):
+    import damier.estimators.linf as home
+
+    X, y = mixed(500)
+    rows = pd.concat([mixed(2500, 1)[0], X.assign(size=X["size"] * 9, group="new")])
+    classifier = LinfClassifier(n_estimators=5, random_state=0, setting=setting, n_jobs=2).fit(X, y)
+    plain = classifier.predict_proba(rows)
+    assert not classifier.decision_path(rows).inside.all()
+    monkeypatch.setattr(home, "_MANY_ROWS", 1)
+    monkeypatch.setattr(home, "_CHUNK", 1100)
+    assert (classifier.predict_proba(rows) == plain).all()
+    assert (classifier.predict(rows) == classifier.classes_[plain.argmax(axis=1)]).all()
+    digits, labels = load_digits(return_X_y=True)
+    classifier.fit(digits[:900], labels[:900])
+    assert (classifier.predict_proba(digits) == classifier.model_.predict_proba(digits)).all()
+    assert (classifier.predict(digits) == classifier.predict_proba(digits).argmax(axis=1)).all()
+    constant = LinfClassifier(n_estimators=2).fit(np.ones((10, 2)), [0] * 7 + [1] * 3)
+    assert constant.predict_proba(np.zeros((3, 2))) == pytest.approx(np.tile([0.7, 0.3], (3, 1)))
+    monkeypatch.setitem(sys.modules, "damier.search.linf_score", None)  # as if Numba were not installed
+    assert (classifier.predict_proba(digits) == classifier.model_.predict_proba(digits)).all()

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -167,3 +169,20 @@ def test_tiny_and_constant_tables_end(settings, n_rows):
     codes = (np.arange(n_rows) % 2).astype(np.int32)
     covers = find_covers(columns, np.array([0, 0]), codes, 2, UNIT, (1, 2), settings)
     assert all(len(cover.rectangles) == 1 for cover in covers)
+
+
+def test_ranking_on_a_sample_does_not_depend_on_the_order_of_rows():
+    settings = replace(REFINED, rows_ranked=200)
+    columns, n_categories, codes = table(7, 900, (0, 5, 0, 0), 3)
+    order = np.random.default_rng(1).permutation(900)
+    straight = find_covers(columns, n_categories, codes, 3, UNIT, (8, 9), settings)
+    shuffled = find_covers(columns[:, order], n_categories, codes[order], 3, UNIT, (8, 9), settings)
+    assert [c.counts.tolist() for c in straight] == [c.counts.tolist() for c in shuffled]
+    whole = find_covers(columns, n_categories, codes, 3, UNIT, (8, 9))
+    assert [c.counts.tolist() for c in straight] != [c.counts.tolist() for c in whole]
+    left = np.ones(900, bool)
+    for cover in straight:  # limits are those of all rows left, not of the sample
+        if not np.any(cover.columns[np.flatnonzero(cover.x_weights)] == 1):
+            values = cover.x_weights @ columns[cover.columns].astype(np.int64)
+            assert tuple(cover.limits[:2]) == (values[left].min(), values[left].max())
+        break

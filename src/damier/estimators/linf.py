@@ -26,6 +26,9 @@ from damier.models.linf_columns import UNIT, CodedColumn, LinfColumn, ScaledColu
 _MOST_CATEGORIES = 1000
 # Rows a category needs for that in the refined setting: the share of fewer rows is their class itself.
 _FEWEST_ROWS = 5
+# Rows worth loading a compiled kernel for, and rows a thread takes at a time.
+_MANY_ROWS = 20_000
+_CHUNK = 1 << 15
 # The largest seed of the kernels' generator.
 _LARGEST_SEED = 2147483398
 
@@ -203,7 +206,28 @@ class LinfClassifier(ClassifierMixin, TableEstimator):
             In the order of ``classes_``.
         """
         check_is_fitted(self)
-        return self.model_.predict_proba(self._read_table(X, reset=False))
+        scores = self._votes(X, stop_early=False)
+        scores /= scores.sum(axis=1, keepdims=True)
+        return scores
+
+    def _votes(self, X: Any, *, stop_early: bool) -> npt.NDArray[np.float64]:
+        """Count the votes; stopping early, only the first class of each row can be relied upon."""
+        model: LinfModel = self.model_
+        table = self._read_table(X, reset=False)
+        encoded = model.encode(table)
+        scores = np.zeros((table.n_rows, len(self.classes_)))
+        add_votes = _compiled() if table.n_rows >= _MANY_ROWS else None
+        if add_votes is None:
+            model.add_votes(encoded, scores)
+            return scores
+        packed = model.packed
+
+        def score(start: int) -> None:
+            rows = slice(start, start + _CHUNK)
+            add_votes(np.ascontiguousarray(encoded[:, rows]), packed, scores[rows], stop_early)
+
+        map_in_threads(score, range(0, table.n_rows, _CHUNK), self.n_jobs)
+        return scores
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """Return the class with most votes, the first one on a tie.
@@ -216,7 +240,8 @@ class LinfClassifier(ClassifierMixin, TableEstimator):
         -------
         array of shape (n_rows,)
         """
-        best = np.argmax(self.predict_proba(X), axis=1)
+        check_is_fitted(self)
+        best = np.argmax(self._votes(X, stop_early=True), axis=1)
         labels: npt.NDArray[Any] = self.classes_[best]
         return labels
 
@@ -238,6 +263,15 @@ class LinfClassifier(ClassifierMixin, TableEstimator):
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "model_")
+
+
+def _compiled() -> Any:
+    """Return the compiled scoring kernel, or None where Numba is not installed: NumPy votes the same."""
+    try:
+        from damier.search.linf_score import add_votes
+    except ImportError:
+        return None
+    return add_votes
 
 
 def _scalars(classes: npt.NDArray[Any]) -> list[Any]:

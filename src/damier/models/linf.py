@@ -227,19 +227,35 @@ class LinfModel:
             result.append(own)
         return tuple(result)
 
+    @cached_property
+    def packed(self) -> PackedLists:
+        """The lists as arrays, for a compiled kernel."""
+        return PackedLists.of(self)
+
+    @property
+    def no_cover_vote(self) -> FloatArray:
+        """Vote of a member that could cover nothing: the class shares."""
+        held = np.array(self.class_counts, dtype=np.float64)
+        shares: FloatArray = held / held.sum() * self.outside_vote
+        return shares
+
+    def add_votes(self, encoded: SingleArray, scores: FloatArray) -> None:
+        """Add the votes of every member to ``scores``, rows by classes."""
+        all_votes = self.votes()
+        for start, block in _blocks(encoded):
+            part = scores[start : start + block.shape[1]]
+            for one, votes in zip(self._lists, all_votes, strict=True):
+                if not one.covers:
+                    part += self.no_cover_vote
+                    continue
+                decided, inside = one.decide(block, self.open_edges)
+                part += votes[decided] * np.where(inside, 1.0, self.outside_vote)[:, None]
+
     def predict_proba(self, X: Any) -> FloatArray:
         """Vote shares of the classes, rows by classes."""
         encoded = self.encode(X)
         scores = np.zeros((encoded.shape[1], len(self.classes)))
-        held = np.array(self.class_counts, dtype=np.float64)
-        for start, block in _blocks(encoded):
-            part = scores[start : start + block.shape[1]]
-            for one, votes in zip(self._lists, self.votes(), strict=True):
-                if not one.covers:  # nothing could be covered: the member knows the class shares only
-                    part += held / held.sum() * self.outside_vote
-                    continue
-                decided, inside = one.decide(block, self.open_edges)
-                part += votes[decided] * np.where(inside, 1.0, self.outside_vote)[:, None]
+        self.add_votes(encoded, scores)
         scores /= scores.sum(axis=1, keepdims=True)
         return scores
 
@@ -350,6 +366,74 @@ class _Axis:
             else:
                 total -= values
         return total
+
+
+@dataclass(frozen=True, slots=True)
+class PackedLists:
+    """All lists of a model end to end; axes are counted two a cover, x before y."""
+
+    member_starts: IntArray
+    n_bins: IntArray
+    origins: SingleArray
+    ends: SingleArray
+    scales: SingleArray
+    axis_starts: IntArray
+    axis_columns: IntArray
+    axis_signs: SingleArray
+    axis_shares: IntArray
+    shares: SingleArray
+    table_starts: IntArray
+    tables: npt.NDArray[np.int16]
+    rectangle_starts: IntArray
+    rectangles: SingleArray
+    votes: FloatArray
+    no_cover_vote: FloatArray
+    open_edges: bool
+    outside_vote: float
+
+    @classmethod
+    def of(cls, model: LinfModel) -> Self:
+        """Lay out the lists of a model."""
+        covers = model.covers
+        axes = [axis for one in model._lists for pair in one.axes for axis in pair]
+        places: list[int] = []
+        shares: list[SingleArray] = []
+        n_shares = 0
+        for axis in axes:
+            for held in axis.shares:
+                places.append(-1 if held is None else n_shares)
+                if held is not None:
+                    shares.append(held)
+                    n_shares += len(held)
+
+        def starts(sizes: list[int]) -> IntArray:
+            return np.cumsum([0, *sizes], dtype=np.int64)
+
+        none = np.zeros((0, len(model.classes)))
+        return cls(
+            member_starts=starts([len(member) for member in model.members]),
+            n_bins=np.array([cover.n_bins for cover in covers], dtype=np.int64),
+            origins=np.array([axis.low for axis in axes], dtype=np.float32),
+            ends=np.array([axis.high for axis in axes], dtype=np.float32),
+            scales=np.array([axis.scale for axis in axes], dtype=np.float32),
+            axis_starts=starts([len(axis.columns) for axis in axes]),
+            axis_columns=np.array([j for axis in axes for j in axis.columns], dtype=np.int64),
+            axis_signs=np.array([s for axis in axes for s in axis.signs], dtype=np.float32),
+            axis_shares=np.array(places, dtype=np.int64),
+            shares=np.concatenate([np.zeros(0, np.float32), *shares]),
+            table_starts=starts([cover.n_bins**2 for cover in covers]),
+            tables=np.concatenate(
+                [np.zeros(0, np.int16), *(cover.table.astype(np.int16).reshape(-1) for cover in covers)]
+            ),
+            rectangle_starts=starts([len(cover.rectangles) for cover in covers]),
+            rectangles=np.concatenate(
+                [np.zeros((0, 4), np.float32), *(cover.rectangles.astype(np.float32) for cover in covers)]
+            ),
+            votes=np.concatenate([none, *model.votes()]),
+            no_cover_vote=model.no_cover_vote,
+            open_edges=model.open_edges,
+            outside_vote=model.outside_vote,
+        )
 
 
 @dataclass(frozen=True)

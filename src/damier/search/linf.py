@@ -50,6 +50,9 @@ class LinfSettings:
         Each pass bins with a factor drawn between this and 2, times log2 of the rows left.
     smoothing : float
         Rows of average class share added to every category before its own share is taken.
+    rows_ranked : int
+        Projections are ranked on this many rows at most, the first ones in an order that depends on what the
+        rows hold alone; those kept are then binned in full.
     """
 
     tolerances: tuple[float, ...] = (0.0,)
@@ -62,6 +65,7 @@ class LinfSettings:
     spin: bool = False
     least_bins: float = 2.0
     smoothing: float = 0.0
+    rows_ranked: int = 2**62
     min_cover: int = 10
     n_projections: int = 25
     n_covered: int = 5
@@ -71,13 +75,14 @@ class LinfSettings:
 PAPER = LinfSettings()
 REFINED = LinfSettings(
     tolerances=(0.0, 0.0, 0.0, 0.0, 0.0, 0.1, 0.2, 0.4, 0.8),
-    least_shares=(0.2, 0.1, 0.05, 0.02, 0.0, 0.0, 0.0, 0.0, 0.0),
+    least_shares=(0.2, 0.1, 0.05, 0.02, 0.01, 0.01, 0.01, 0.01, 0.01),
     strata=(0.1, 0.25, 0.5, 0.75),
     best_stratum=False,
     n_steps=20,
     n_rounds=1,
     informed=True,
     least_bins=1.0,
+    rows_ranked=4096,
 )
 
 
@@ -128,7 +133,11 @@ def find_covers(
         In scoring order. ``shares`` holds, for the categorical columns one after the other, the share of each
         category and then that of an unseen one, times ``unit``.
     """
+    codes = np.ascontiguousarray(codes, dtype=np.int32)
     columns = np.ascontiguousarray(columns, dtype=np.int32)
+    if columns.shape[1] > settings.rows_ranked:
+        order = _order_of_content(columns, codes)
+        columns, codes = np.ascontiguousarray(columns[:, order]), codes[order]
     categorical = n_categories > 0
     widths = np.where(categorical, n_categories + 1, _N_SLOTS)
     slots = np.zeros(len(widths) + 1, dtype=np.int64)
@@ -140,7 +149,7 @@ def find_covers(
         np.asarray(n_categories, dtype=np.int64),
         slots,
         np.ascontiguousarray(bounds),
-        np.ascontiguousarray(codes, dtype=np.int32),
+        codes,
         n_classes,
         unit,
         np.array(seed, dtype=np.int64),
@@ -154,6 +163,7 @@ def find_covers(
         settings.spin,
         settings.least_bins,
         settings.smoothing,
+        settings.rows_ranked,
         settings.min_cover,
         settings.n_projections,
         settings.n_covered,
@@ -176,6 +186,16 @@ def find_covers(
         )
         for cover, axis, share, end in zip(covers, axes, shares, ends, strict=True)
     ]
+
+
+def _order_of_content(columns: SmallArray, codes: SmallArray) -> IntArray:
+    """Shuffle the rows by a hash of what they hold, so that the first ones are a sample of all."""
+    hashed = codes.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+    for column in columns:
+        hashed ^= column.astype(np.uint64)
+        hashed *= np.uint64(0xBF58476D1CE4E5B9)
+        hashed ^= hashed >> np.uint64(29)
+    return np.argsort(hashed, kind="stable")
 
 
 @numba.njit(cache=True, nogil=True)
@@ -252,6 +272,7 @@ def _grow_list(
     spin: bool,
     least_bins: float,
     smoothing: float,
+    rows_ranked: int,
     min_cover: int,
     n_projections: int,
     n_covered: int,
@@ -407,9 +428,10 @@ def _grow_list(
                 used = max(1, int(strata[t % strata.shape[0]] * width + 0.5))
                 for a in range(2):
                     draw_axis(used, chosen_odds, chosen_means, alive, c, n_steps, state, axes[t, a])
-            limits[t, 0], limits[t, 1] = project(rows, scaled, place, m, chosen, axes[t, 0], x)
-            limits[t, 2], limits[t, 3] = project(rows, scaled, place, m, chosen, axes[t, 1], y)
-            count_bins(x, y, limits[t], m, codes, c, own[t, :b, :b], other[t, :b, :b])
+            few = min(m, rows_ranked)
+            limits[t, 0], limits[t, 1] = project(rows, scaled, place, few, chosen, axes[t, 0], x)
+            limits[t, 2], limits[t, 3] = project(rows, scaled, place, few, chosen, axes[t, 1], y)
+            count_bins(x, y, limits[t], few, codes, c, own[t, :b, :b], other[t, :b, :b])
             held = 0
             for u in range(b):
                 for v in range(b):
@@ -423,6 +445,10 @@ def _grow_list(
         for _ in range(min(n_covered, n_projections)):
             t = int(np.argmax(purity))
             purity[t] = -1
+            if m > rows_ranked:
+                limits[t, 0], limits[t, 1] = project(rows, scaled, place, m, chosen, axes[t, 0], x)
+                limits[t, 2], limits[t, 3] = project(rows, scaled, place, m, chosen, axes[t, 1], y)
+                count_bins(x, y, limits[t], m, codes, c, own[t, :b, :b], other[t, :b, :b])
             number, covered = cover_bins(
                 own[t, :b, :b], other[t, :b, :b], tolerance, least, first_side, rectangles
             )
