@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from damier.criteria import coclustering_cost
 from damier.search import coclustering as cc
+from damier.search import coclustering_spectral as spectral
 from damier.search import coclustering_state as state
 from tests import naive
 
@@ -227,3 +228,22 @@ def test_more_instances_than_counters_hold_is_an_error():
     table = np.full((2, 2), 2**30)
     with pytest.raises(ValueError, match="common factor"):
         cc.search_coclustering(sparse_counts(table))
+
+
+def test_blocks_that_no_split_of_one_axis_shows():
+    """Many blocks on the diagonal: two that are together on both axes look alike from either one."""
+    rng = np.random.default_rng(50)
+    rows, columns = rng.integers(0, 16, 500), rng.integers(0, 16, 500)
+    density = np.where(rows[:, None] == columns, 0.4, 0.02)
+    table = (rng.random((500, 500)) < density).astype(int)
+    found = cc.search_coclustering(sparse_counts(table))
+    cost = coclustering_cost(table, found.row_labels, found.column_labels)
+    assert cost <= coclustering_cost(table, rows, columns) + 1e-6
+
+
+def test_vectors_are_orthonormal_and_dependent_ones_vanish():
+    rng = np.random.default_rng(0)
+    Y = rng.normal(size=(40, 4)).astype(np.float32)
+    Y[:, 2] = Y[:, 0] - Y[:, 1]
+    spectral.orthonormalize(Y)
+    np.testing.assert_allclose(Y.T @ Y, np.diag([1, 1, 0, 1]), atol=1e-5)

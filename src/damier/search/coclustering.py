@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from damier.search.coclustering_spectral import nearest_centres
 from damier.search.coclustering_state import Array, CoclusteringSearch, MergeTree, SparseCounts, TimeUp
 
 Progress = Callable[[str, float, int, int], None]
@@ -21,6 +22,8 @@ Progress = Callable[[str, float, int, int], None]
 _SMALL_GAIN = 2e-5
 # clusters of the coarse start: few enough for the first moves to find their feet
 _START_ROWS, _START_COLUMNS = 10, 20
+# centres of the spectral starts, in turn: few of them serve the sparsest tables best
+_START_CENTRES = (48, 12, 24, 6)
 # tables with no more values than this on either side are also searched from single values
 _FEW_VALUES = 128
 
@@ -87,8 +90,8 @@ class _Run:
         self._polish()
         self.note("merged from single values")
 
-    def grow(self) -> None:
-        """Start coarse and at random, then rounds of splits, moves and merges."""
+    def _coarse_start(self) -> None:
+        """Few clusters at random, moves until they find their feet."""
         search = self.search
         for axis, n_start in zip(search.axes, (_START_ROWS, _START_COLUMNS), strict=True):
             n_start = min(n_start, max(1, axis.n_values // 2))
@@ -97,15 +100,39 @@ class _Run:
         for _ in range(4):
             if self._move_both(2) > -1e-9:
                 break
+
+    def _spectral_start(self, n_centres: int) -> None:
+        """Clusters of the singular vectors, then moves."""
+        search = self.search
+        for axis, points in zip(search.axes, search.vectors(), strict=True):
+            axis.labels = nearest_centres(points, min(n_centres, max(1, axis.n_values // 4)), search.rng)
+            axis.close_gaps()
+        for _ in range(3):
+            self._move_both(1)
+
+    def grow(self, start: int) -> None:
+        """Start (from the table's singular vectors, every second time), then splits, moves and merges."""
+        search = self.search
+        spectral = start % 2 == 0
+        if spectral:
+            self._spectral_start(_START_CENTRES[start // 2 % len(_START_CENTRES)])
+        else:
+            self._coarse_start()
         self._polish()
-        cost = self.note("coarse start")
+        cost = self.note("spectral start" if spectral else "coarse start")
         own_labels, fruitless = self._labels(), 0
-        allowed = 1 if len(search.rows.entries) > 200_000 else 2
         for number in range(1000):
-            slack = 1.0 if number < 3 or fruitless else 0.3
-            for side in (0, 1):
-                search.split(side, slack)
-                search.move(side, 3)
+            if fruitless:
+                # what splits of one axis at a time do not see
+                for side in (0, 1):
+                    search.split_along_vectors(side)
+                for _ in range(3):
+                    self._move_both(1)
+            else:
+                slack = 1.0 if number < 3 else 0.3
+                for side in (0, 1):
+                    search.split(side, slack)
+                    search.move(side, 3)
             self._polish()
             self.n_rounds += 1
             after = self.note(f"round {number + 1}")
@@ -115,7 +142,7 @@ class _Run:
                 gain = 0.0
                 search.rows.labels, search.columns.labels = (labels.copy() for labels in own_labels)
             fruitless = 0 if gain > _SMALL_GAIN / self.effort * abs(cost) else fruitless + 1
-            if fruitless >= allowed:
+            if fruitless >= 2:
                 break
 
     def finish(self) -> MergeTree:
@@ -166,9 +193,9 @@ def search_coclustering(
         try:
             if max(axis.n_values for axis in search.axes) <= _FEW_VALUES:
                 run.from_single_values()
-            n_starts = int(np.clip(effort * 100_000 / len(search.rows.entries), 1, 10 * effort))
-            for _ in range(max(1, n_starts)):
-                run.grow()
+            n_starts = max(1, int(min(10, 400_000 / len(search.rows.entries)) * effort))
+            for start in range(n_starts):
+                run.grow(start)
         except TimeUp:
             ended = "time limit"
             run.note("time limit")

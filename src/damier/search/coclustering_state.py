@@ -28,6 +28,7 @@ from damier.search.coclustering_kernels import (
     split_clusters,
 )
 from damier.search.coclustering_merge import fill_pairs, merge_down
+from damier.search.coclustering_spectral import principal_sides, singular_vectors
 
 Array = npt.NDArray[Any]
 
@@ -132,6 +133,7 @@ class CoclusteringSearch:
         fixed = np.log(self.rows.n_values) + np.log(self.columns.n_values)
         fixed -= gammaln(self.rows.totals + 1.0).sum() + gammaln(self.columns.totals + 1.0).sum()
         self._fixed_cost = float(fixed)
+        self._vectors: tuple[Array, Array] | None = None
 
     def close(self) -> None:
         """End the threads."""
@@ -392,6 +394,24 @@ class CoclusteringSearch:
             this.labels[members[sides[members] == 1]] = J + n_split
             n_split += 1
         return n_split
+
+    def vectors(self) -> tuple[Array, Array]:
+        """Rows and columns placed by the table's singular vectors, worked out once."""
+        if self._vectors is None:
+            rows = self.rows
+            self._vectors = singular_vectors(
+                rows.start, rows.entries, rows.counts, self.columns.n_values, self.rng
+            )
+        return self._vectors
+
+    def split_along_vectors(self, axis: int) -> None:
+        """Split every cluster of an axis along its principal direction, as far as clusters are allowed."""
+        this = self.axes[axis]
+        n_clusters = this.n_clusters
+        sides = principal_sides(self.vectors()[axis], this.labels, self.rng)
+        allowed = this.labels < this.most_clusters - n_clusters
+        this.labels = np.where(sides & allowed, this.labels + n_clusters, this.labels).astype(np.int32)
+        this.close_gaps()
 
     def merge(self, patience: int | None = None) -> tuple[int, MergeTree]:
         """Merge the cheapest pairs, keep the best state met; (merges kept, all merges that were tried).
