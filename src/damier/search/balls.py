@@ -23,13 +23,18 @@ import numpy.typing as npt
 from scipy.special import gammaln
 
 from damier.criteria.balls import Prior, ball_label_cost, ball_split_cost, ball_unsplit_cost
+from damier.search.ball_bits import balls_by_bits, neighbour_bits
 
 IntArray = npt.NDArray[np.int64]
 CodeArray = npt.NDArray[np.int32]
 FloatArray = npt.NDArray[np.float64]
 HashArray = npt.NDArray[np.uint64]
 
+Lister = Callable[[int, int], tuple[IntArray, FloatArray, HashArray]]
+
 _BATCH = 256
+_MOST_NODES_BY_BITS = 32768  # 128 megabytes of bits
+_WORDS_WORTH_A_NEIGHBOUR = 8.0
 # Closer costs are equal: sums taken in another order (classes renamed) must not change the choice.
 _TIE = 1e-9
 
@@ -122,10 +127,7 @@ def partition_by_balls(
                 try:
                     inside = induced(graph, members)
                     limits = _no_limits(len(members)) if local else _contained(graph, members)
-                    search = partial(
-                        _balls_of, inside.indptr, inside.indices, codes[members], counts, words[members],
-                        limits, log2_factorial,
-                    )  # fmt: skip
+                    search = _lister(inside, codes[members], counts, words[members], limits, log2_factorial)
                     ball = _best_ball(search, inside, members, pool, n_threads)
                 except KeyboardInterrupt:
                     complete = False
@@ -146,8 +148,34 @@ def partition_by_balls(
     return FoundPartition(groups, total, null_cost, complete)
 
 
+def _lister(
+    inside: Graph,
+    codes: CodeArray,
+    counts: IntArray,
+    words: HashArray,
+    limits: IntArray,
+    log2_factorial: FloatArray,
+) -> Lister:
+    """Choose how balls are listed: by bits where a node's neighbours stand in few words, else node by node."""
+    m = len(codes)
+    if m <= _MOST_NODES_BY_BITS:
+        bits, spans = neighbour_bits(inside.indptr, inside.indices)
+        if np.mean(spans[:, 1] - spans[:, 0]) <= _WORDS_WORTH_A_NEIGHBOUR * (2 + inside.indptr[-1] / m):
+            class_bits = _bits_of_classes(codes, len(counts))
+            return partial(balls_by_bits, bits, spans, class_bits, counts, limits, log2_factorial)
+    return partial(_balls_of, inside.indptr, inside.indices, codes, counts, words, limits, log2_factorial)
+
+
+def _bits_of_classes(codes: CodeArray, n_classes: int) -> HashArray:
+    """One row a class, a bit a node; the first node is the lowest bit of the first word."""
+    member = np.zeros((n_classes, -(-len(codes) // 64) * 64), dtype=bool)
+    labeled = np.flatnonzero(codes >= 0)
+    member[codes[labeled], labeled] = True
+    return np.packbits(member, axis=1, bitorder="little").view("<u8").astype(np.uint64)
+
+
 def _best_ball(
-    search: Callable[[int, int], tuple[IntArray, FloatArray, HashArray]],
+    search: Lister,
     inside: Graph,
     members: IntArray,
     pool: ThreadPoolExecutor,
