@@ -243,10 +243,11 @@ def ball_partition(adjacency, codes, n_classes, local, prior):
         reach = nodes if local else everything
         balls = {}
         for centre in sorted(nodes):
-            for radius in range(len(codes)):
+            radius, ball, smaller = 0, frozenset([centre]), None
+            while ball < nodes and ball != smaller:
+                balls.setdefault(ball, (centre, radius))
+                radius, smaller = radius + 1, ball
                 ball = ball_on_graph(adjacency, centre, radius, reach)
-                if ball < nodes:
-                    balls.setdefault(ball, (centre, radius))
         even = 2 if prior == "even" else 1
         stay = 2 if prior == "even" else len(nodes)
         best = None

@@ -251,3 +251,24 @@ def test_scoring_needs_no_compiler(monkeypatch):
     monkeypatch.setitem(sys.modules, "numba", None)
     read = BallPartition.from_dict(fitted.model_.to_dict())
     assert read.apply(X).tolist() == fitted.labels_.tolist()
+
+
+def test_plot_of_two_columns_and_of_no_more(monkeypatch):
+    matplotlib = pytest.importorskip("matplotlib")
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    X, y = xor(200, 8, 0.0)
+    fitted = BallPartitionClassifier().fit(pd.DataFrame(X, columns=["east", "north"]), y)
+    figure, ax = plt.subplots()
+    assert fitted.plot(ax) is ax
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("east", "north")
+    assert len(ax.collections[0].get_segments()) == fitted.graph_.nnz // 2
+    drawn = np.concatenate([c.get_offsets() for c in ax.collections[1:3]])
+    assert len(drawn) == 200
+    plt.close(figure)
+    with pytest.raises(ValueError, match="3 columns"):
+        BallPartitionClassifier().fit(np.c_[X, X[:, 0]], y).plot()
+    monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
+    with pytest.raises(ImportError, match=r"damier\[plot\]"):
+        fitted.plot()

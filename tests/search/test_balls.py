@@ -30,7 +30,7 @@ def xor(n, seed, flipped=0.0):
 
 @st.composite
 def labeled_graphs(draw):
-    n = draw(st.integers(1, 24))
+    n = draw(st.integers(1, 18))
     random = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     n_classes = draw(st.integers(2, 3))
     density = draw(st.sampled_from([0.05, 0.15, 0.5, 0.9]))
@@ -44,10 +44,12 @@ def labeled_graphs(draw):
     return (adjacency | adjacency.T).astype(int), codes.astype(np.int32), n_classes
 
 
-@given(labeled_graphs(), st.booleans(), st.sampled_from(["even", "paper"]))
-def test_as_defined(problem, local, prior):
+@given(labeled_graphs(), st.booleans(), st.sampled_from(["even", "paper"]), st.booleans())
+def test_as_defined(problem, local, prior, by_bits):
     adjacency, codes, n_classes = problem
-    found = partition_by_balls(as_graph(adjacency), codes, n_classes, local=local, prior=prior)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(balls, "_MOST_NODES_BY_BITS", 1000 if by_bits else 0)
+        found = partition_by_balls(as_graph(adjacency), codes, n_classes, local=local, prior=prior)
     groups, bits = naive.ball_partition(adjacency.tolist(), codes.tolist(), n_classes, local, prior)
     assert groups_of(found) == groups
     assert found.cost == pytest.approx(bits, rel=1e-9)
@@ -72,7 +74,31 @@ def test_one_or_several_threads_and_small_batches(local, monkeypatch):
         assert found.cost == alone.cost
 
 
-def test_wide_layers_are_searched_from_the_outside_with_the_same_result():
+@pytest.mark.parametrize("local", [True, False])
+@pytest.mark.parametrize("kind", ["plane", "dense", "shuffled", "apart"])
+def test_by_bits_and_node_by_node_are_the_same(kind, local, monkeypatch):
+    points, codes = xor(700, 6, 0.1)
+    if kind == "dense":
+        points = np.hstack([points, np.random.default_rng(6).uniform(-1, 1, size=(700, 8))])
+    if kind != "shuffled":
+        order = np.lexsort(points.T)
+        points, codes = points[order], codes[order]
+    codes[::7] = -1
+    graph = gabriel_graph(points)
+    if kind == "apart":
+        graph = sparse.block_diag([graph[:300, :300], graph[300:, 300:]], format="csr")
+    graph = as_graph(graph)
+    monkeypatch.setattr(balls, "_WORDS_WORTH_A_NEIGHBOUR", np.inf)
+    by_bits = partition_by_balls(graph, codes, 2, local=local, prior="paper")
+    monkeypatch.setattr(balls, "_MOST_NODES_BY_BITS", 0)
+    by_node = partition_by_balls(graph, codes, 2, local=local, prior="paper")
+    assert len(by_node.groups) > 1
+    assert [g.members.tolist() for g in by_bits.groups] == [g.members.tolist() for g in by_node.groups]
+    assert by_bits.cost == by_node.cost
+
+
+def test_wide_layers_are_searched_from_the_outside_with_the_same_result(monkeypatch):
+    monkeypatch.setattr(balls, "_MOST_NODES_BY_BITS", 0)
     random = np.random.default_rng(1)
     codes = random.integers(0, 2, 40).astype(np.int32)
     codes[:20] = 0

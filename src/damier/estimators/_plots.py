@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from damier.intake.table import CodeArray, IntArray
+from damier.models.balls import BallPartition
 from damier.models.coclustering import CoclusteringModel
 
 
@@ -56,4 +58,47 @@ def plot_hierarchy(model: CoclusteringModel, ax: Any = None) -> Any:
     ax.set_ylim(0, 1.05)
     ax.grid(alpha=0.3)
     ax.set_title("What fewer clusters keep")
+    return ax
+
+
+def plot_balls(model: BallPartition, classes: CodeArray, edges: IntArray, ax: Any = None) -> Any:
+    """Draw points of two dimensions by class, their graph, and the regions of the groups.
+
+    ``classes`` holds the class of each point of the model, -1 without a label, and ``edges`` pairs of points.
+    """
+    ax = _axes(ax)
+    from matplotlib.collections import LineCollection
+    from matplotlib.colors import to_rgb
+
+    colours = np.array([to_rgb(f"C{j % 10}") for j in range(len(model.classes))])
+    low, high = model.points.min(axis=0), model.points.max(axis=0)
+    margin = 0.03 * np.where(high > low, high - low, 1.0)
+    across = [np.linspace(a - m, b + m, 400) for a, b, m in zip(low, high, margin, strict=True)]
+    grid = np.stack(np.meshgrid(*across), axis=-1)
+    regions = model.apply(grid.reshape(-1, 2)).reshape(grid.shape[:2])
+    # A region has the colour of its classes, mixed by their shares and paled.
+    tints = 1.0 - 0.3 * (1.0 - model.shares @ colours)
+    extent = (across[0][0], across[0][-1], across[1][0], across[1][-1])
+    ax.imshow(tints[regions], origin="lower", extent=extent, aspect="auto", interpolation="nearest", zorder=0)
+    borders = np.zeros(regions.shape, dtype=bool)
+    borders[:, 1:] |= regions[:, 1:] != regions[:, :-1]
+    borders[1:] |= regions[1:] != regions[:-1]
+    lines = np.zeros((*borders.shape, 4))
+    lines[borders] = (0.15, 0.15, 0.15, 0.8)
+    ax.imshow(lines, origin="lower", extent=extent, aspect="auto", interpolation="nearest", zorder=1)
+    ax.add_collection(
+        LineCollection(list(model.points[edges]), colors="0.45", linewidths=0.4, alpha=0.5, zorder=2)
+    )
+    for j in range(-1, len(model.classes)):
+        here = model.points[classes == j]
+        if len(here):
+            name = "no label" if j < 0 else str(model.classes[j])
+            colour = "0.5" if j < 0 else colours[j]
+            ax.scatter(*here.T, s=7, color=colour, label=name, zorder=3, linewidths=0)
+    centres = model.points[model.centres[model.centres >= 0]]
+    ax.scatter(*centres.T, s=45, marker="x", color="black", linewidths=1.3, label="centre", zorder=4)
+    ax.set_xlabel(model.names[0])
+    ax.set_ylabel(model.names[1])
+    ax.set_title(f"{model.n_groups} group{'s' if model.n_groups > 1 else ''}")
+    ax.legend(loc="upper right", fontsize="small", markerscale=1.3)
     return ax

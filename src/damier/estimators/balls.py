@@ -167,6 +167,7 @@ class BallPartitionClassifier(ClassifierMixin, TransformerMixin, TableEstimator)
         labeled = target.codes >= 0
         np.add.at(counts, (self.labels_[labeled], target.codes[labeled]), 1)
         self.classes_ = target.classes
+        self._codes = target.codes
         self.model_ = BallPartition(
             names=training.table.names,
             classes=tuple(target.classes.tolist()),
@@ -222,6 +223,34 @@ class BallPartitionClassifier(ClassifierMixin, TransformerMixin, TableEstimator)
         """Name of the one column that ``transform`` returns."""
         check_is_fitted(self)
         return np.array(["ball_group"], dtype=object)
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw a partition of two columns: points by class, graph, and the regions of the groups.
+
+        A region is what is nearest to the points of a group; its tint mixes the colours of its classes. Needs
+        matplotlib (``pip install 'damier[plot]'``).
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes or None, default=None
+            Where to draw; a new figure when None.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+        """
+        from damier.estimators._plots import plot_balls
+
+        model = self._fitted()
+        if model.points.shape[1] != 2:
+            raise ValueError(
+                f"a partition of {model.points.shape[1]} columns cannot be drawn: fit on two of them to plot"
+            )
+        place = np.empty(len(model.rows), dtype=np.int64)
+        place[model.rows] = np.arange(len(model.rows))
+        one_way = sparse.coo_array(sparse.triu(self.graph_))
+        edges = place[np.stack([one_way.row, one_way.col], axis=1)]
+        return plot_balls(model, self._codes[model.rows], edges, ax)
 
     def _fitted(self) -> BallPartition:
         check_is_fitted(self)

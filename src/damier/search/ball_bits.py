@@ -2,11 +2,13 @@
 
 One breadth-first search a centre, as in :mod:`damier.search.balls`, but a layer is found by joining the
 neighbour words of the nodes of the layer before, and counted word by word. Nodes numbered along a coordinate
-have their neighbours in a few words, and dense graphs fill the words well: both are many times faster this way
-than node by node. It needs a bit for each pair of nodes.
+have their neighbours in a few words, and dense graphs fill the words well: both are faster this way than node
+by node, dense graphs several times. It needs a bit for each pair of nodes.
 """
 
 from __future__ import annotations
+
+from typing import Any
 
 import numba
 import numpy as np
@@ -66,11 +68,11 @@ def neighbour_bits(indptr: IntArray, indices: CodeArray) -> tuple[Words, IntArra
 
 
 @numba.njit(cache=True, nogil=True, inline="always")
-def _count(word: np.uint64) -> np.uint64:
+def _count(word: Any) -> Any:
     word = word - ((word >> _SHIFT_1) & _EVERY_2ND)
     word = (word & _EVERY_4TH) + ((word >> _SHIFT_2) & _EVERY_4TH)
     word = (word + (word >> _SHIFT_4)) & _EVERY_8TH
-    return (word * _ONE_A_BYTE) >> _SHIFT_56
+    return np.int64((word * _ONE_A_BYTE) >> _SHIFT_56)
 
 
 @numba.njit(cache=True, nogil=True)
@@ -120,7 +122,7 @@ def balls_by_bits(
         while True:
             n_layer = 0
             for i in range(layer_low, layer_high):
-                n_layer += np.int64(_count(layer[i]))
+                n_layer += _count(layer[i])
                 ball[i] |= layer[i]
             size += n_layer
             if n_layer == 0 or size == m:
@@ -128,7 +130,7 @@ def balls_by_bits(
             for j in range(n_classes):
                 n_j = 0
                 for i in range(layer_low, layer_high):
-                    n_j += np.int64(_count(layer[i] & class_bits[j, i]))
+                    n_j += _count(layer[i] & class_bits[j, i])
                 in_ball[j] += n_j
             fingerprint = np.uint64(0)
             for i in range(low, high):
@@ -177,7 +179,7 @@ def balls_by_bits(
                 if n_joined >= next_check:
                     n_far = 0
                     for k in range(n_words):
-                        n_far += 64 - np.int64(_count(ball[k] | reached[k]))
+                        n_far += 64 - _count(ball[k] | reached[k])
                     n_far -= 64 * n_words - m
                     if n_far == 0:
                         break

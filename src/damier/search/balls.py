@@ -156,7 +156,7 @@ def _lister(
     limits: IntArray,
     log2_factorial: FloatArray,
 ) -> Lister:
-    """Choose how balls are listed: by bits where a node's neighbours stand in few words, else node by node."""
+    """Choose how balls are listed: by bits where neighbours stand in few words, else node by node."""
     m = len(codes)
     if m <= _MOST_NODES_BY_BITS:
         bits, spans = neighbour_bits(inside.indptr, inside.indices)
