@@ -275,6 +275,20 @@ class LinfModel:
                     path.rectangle[rows, m] = decided - one.starts[cover]
         return path
 
+    def bins(self, X: Any, cover: int) -> tuple[IntArray, npt.NDArray[np.bool_]]:
+        """Bins of every row along x and y of one cover, and whether the row is within the limits of both."""
+        encoded = self.encode(X)
+        drawn = self.covers[cover]
+        first = sum(len(member) for member in self.members[: drawn.member])
+        pair = self._lists[drawn.member].axes[cover - first]
+        places = np.empty((encoded.shape[1], 2), dtype=np.int64)
+        inside = np.ones(encoded.shape[1], dtype=bool)
+        for a, axis in enumerate(pair):
+            total = axis.project(encoded)
+            inside &= (total >= axis.low) & (total <= axis.high)
+            places[:, a] = np.clip((total - axis.low) * axis.scale, 0, drawn.n_bins - 1)
+        return places, inside
+
     def to_dict(self) -> dict[str, Any]:
         """Everything, in JSON types."""
         return {

@@ -1,12 +1,14 @@
 """A model as a plain dict, then as a page, a table or JSON."""
 
 from damier.report.coclustering import render_coclustering, summarize_coclustering
+from damier.report.linf import plot_cover
 from damier.report.page import render_page
 from damier.report.summary import summarize
 from damier.report.table import classifier_line, variables_table
 
 __all__ = [
     "classifier_line",
+    "plot_cover",
     "render_coclustering",
     "render_page",
     "summarize",
