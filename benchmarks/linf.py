@@ -127,10 +127,10 @@ def measure(make: Callable[[int], Any], seed: int, train: Rows, test: Rows) -> t
     return error, fitted - start, time.perf_counter() - fitted
 
 
-def errors(n_seeds: int, quick: bool) -> None:
+def errors(names: tuple[str, ...], n_seeds: int, quick: bool) -> None:
     """Print the table of errors and times, then the standardised errors."""
     table: dict[str, dict[str, float]] = {}
-    for name in SETS:
+    for name in names:
         found: dict[str, list[tuple[float, float, float]]] = {peer: [] for peer in PEERS}
         try:
             rounds = list(splits(name, n_seeds))
@@ -288,11 +288,14 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--quick", action="store_true", help="three seeds, fewer sizes")
+    parser.add_argument("--seeds", type=int, help="number of seeds, instead of ten or three")
+    parser.add_argument("--sets", help="names of sets, with commas between them")
     parser.add_argument("--only", choices=["errors", "speed", "growth", "weak"])
     asked = parser.parse_args()
     warnings.simplefilter("ignore", FutureWarning)
     if asked.only in (None, "errors"):
-        errors(3 if asked.quick else 10, asked.quick)
+        names = tuple(asked.sets.split(",")) if asked.sets else SETS
+        errors(names, asked.seeds or (3 if asked.quick else 10), asked.quick)
     if asked.only in (None, "speed"):
         speed()
     if asked.only in (None, "growth"):
