@@ -120,16 +120,17 @@ class _Run:
             self._coarse_start()
         self._polish()
         cost = self.note("spectral start" if spectral else "coarse start")
-        own_labels, fruitless = self._labels(), 0
+        own_labels, way = self._labels(), 0
         for number in range(1000):
-            if fruitless:
+            if way == 2:
                 # what splits of one axis at a time do not see
                 for side in (0, 1):
                     search.split_along_vectors(side)
                 for _ in range(3):
                     self._move_both(1)
             else:
-                slack = 1.0 if number < 3 else 0.3
+                # first splits that may cost a little, later only those that gain
+                slack = 0.0 if way else 1.0 if number < 3 else 0.3
                 for side in (0, 1):
                     search.split(side, slack)
                     search.move(side, 3)
@@ -141,9 +142,10 @@ class _Run:
             else:
                 gain = 0.0
                 search.rows.labels, search.columns.labels = (labels.copy() for labels in own_labels)
-            fruitless = 0 if gain > _SMALL_GAIN / self.effort * abs(cost) else fruitless + 1
-            if fruitless >= 2:
-                break
+            if gain <= _SMALL_GAIN / self.effort * abs(cost):
+                way += 1
+                if way > 2:
+                    break
 
     def finish(self) -> MergeTree:
         """From the best state: moves until nothing moves, merges down to one block."""
