@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 
+import numpy as np
 import pandas as pd
 import pytest
 from typer.testing import CliRunner
@@ -170,3 +171,18 @@ def test_module_runs_as_the_command():
         [sys.executable, "-m", "damier", "--version"], capture_output=True, text=True, check=True
     )
     assert done.stdout == f"damier {__version__}\n"
+
+
+def test_grid_within_a_budget(here):
+    rng = np.random.default_rng(1)
+    a, b = rng.random(300), rng.random(300)
+    lines = ["a,b,Class"] + [f"{u},{v},{int((u > 0.4) ^ (v > 0.6))}" for u, v in zip(a, b, strict=True)]
+    (here / "xor.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    told = run("report", "xor.csv", "-t", "Class", "--json", "xor.json", "--grid", "5")
+    assert told.exit_code == 0, told.output
+    assert "best grid: " in told.output
+    summary = json.loads((here / "xor.json").read_text("utf-8"))
+    assert {v["name"] for v in summary["grid"]["variables"]} == {"a", "b"}
+    without = run("report", "xor.csv", "-t", "Class", "--json", "xor.json", "--grid", "0")
+    assert without.exit_code == 0
+    assert "grid" not in json.loads((here / "xor.json").read_text("utf-8"))

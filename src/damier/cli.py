@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -34,6 +34,9 @@ from damier.commands.common import (
 if TYPE_CHECKING:
     from damier.intake import Table, Target
     from damier.report.summary import Summary
+
+PAIRED_COLUMNS = 12
+PAIRED_ROWS = 20_000
 
 app = typer.Typer(
     name="damier",
@@ -98,6 +101,15 @@ def report(
     classifier: Annotated[
         bool, typer.Option("--classifier/--no-classifier", help="Score a naive Bayes on all the columns.")
     ] = True,
+    grid: Annotated[
+        float,
+        typer.Option(
+            "--grid",
+            metavar="SECONDS",
+            min=0,
+            help="Time for the search of a grid over several columns; 0: none.",
+        ),
+    ] = 10.0,
     n_jobs: Annotated[int, typer.Option("--n-jobs", "-j", help="Threads; -1 for one a core.")] = -1,
     progress: Annotated[bool, typer.Option("--progress/--no-progress", help="Show a progress bar.")] = True,
 ) -> None:
@@ -118,9 +130,9 @@ def report(
     for path in (page, json_output):
         check_writable(path)
 
-    summary = _summarize(table, column, name, n_jobs, progress, classifier)
+    summary = _summarize(table, column, name, n_jobs, progress, classifier, grid)
 
-    from damier.report import classifier_line, render_page, variables_table
+    from damier.report import classifier_line, grid_lines, render_page, variables_table
 
     console = Console()
     console.print(variables_table(summary))
@@ -128,6 +140,8 @@ def report(
     if hidden > 0:
         console.print(f"... and {hidden:,} more on the page", style="dim")
     if (line := classifier_line(summary)) is not None:
+        console.print(line, soft_wrap=True)
+    for line in grid_lines(summary):
         console.print(line, soft_wrap=True)
     write(page, render_page(summary))
     told = Text("\nPage written to ").append(str(page), style="bold")
@@ -153,7 +167,7 @@ def _target_name(table: Table, target: str | None) -> str:
 
 
 def _summarize(
-    table: Table, column: str, name: str, n_jobs: int, progress: bool, classifier: bool
+    table: Table, column: str, name: str, n_jobs: int, progress: bool, classifier: bool, grid_seconds: float
 ) -> Summary:
     from damier.report import summarize
 
@@ -169,13 +183,61 @@ def _summarize(
             search = partial(partition_column, target=target, short_bounds=True)
             found = map_in_threads(search, inputs.columns, n_jobs, advance)
         scores = _classifier_scores(inputs, target, n_jobs, progress) if classifier else None
+        levels = {partition.name: partition.level for partition in found}
+        grid, pairs = (
+            _grid_and_pairs(inputs, target, levels, n_jobs, progress, grid_seconds)
+            if grid_seconds > 0 and inputs.n_columns > 1
+            else (None, None)
+        )
         return summarize(
             {partition.name: partition for partition in found},
             dataset=name,
             target=column,
             missing={c.name: c.n_missing for c in inputs},
             classifier=scores,
+            grid=grid,
+            pairs=pairs,
         )
+
+
+def _grid_and_pairs(
+    inputs: Table, target: Target, levels: dict[str, float], n_jobs: int, progress: bool, seconds: float
+) -> tuple[dict[str, Any], dict[str, Any] | None]:
+    """Search for a grid over all columns, and for pairs among the columns of highest level."""
+    import numpy as np
+
+    from damier.estimators.grids import DataGridClassifier, rank_pairs
+    from damier.intake import Table as Columns
+    from damier.report import summarize_grid, summarize_pairs
+
+    labels = target.classes[target.codes]
+    console = Console(stderr=True)
+    with (
+        console.status("Searching for a grid")
+        if progress and console.is_terminal
+        else nullcontext() as status
+    ):
+
+        def tell(state: Any) -> None:
+            if status is not None:
+                status.update(
+                    f"Searching for a grid: cost {state.cost:.1f}, level {state.level:.4f}, "
+                    f"{len(state.axes)} columns, {state.n_starts} starts"
+                )
+
+        classifier = DataGridClassifier(time_limit=seconds, effort=6, random_state=0, n_jobs=n_jobs)
+        grid = classifier.fit(inputs, labels, progress=tell).grid_
+    # enough to show what interacts: pairs of a dozen columns, on a sample of the rows
+    names = sorted(levels, key=lambda name: -levels[name])[:PAIRED_COLUMNS]
+    rows = np.arange(inputs.n_rows)
+    if inputs.n_rows > PAIRED_ROWS:
+        rows = np.sort(np.random.default_rng(0).choice(inputs.n_rows, PAIRED_ROWS, replace=False))
+    if len(set(target.codes[rows].tolist())) < 2:
+        return summarize_grid(grid), None  # so rare a class that the sample has none of it
+    sample = Columns(tuple(inputs[name].take(rows) for name in names), len(rows))
+    with _progress(progress, len(names) * (len(names) - 1) // 2, "Pairing") as advance:
+        pairs = rank_pairs(sample, labels[rows], n_jobs=n_jobs, backend="dict", progress=advance)
+    return summarize_grid(grid), summarize_pairs(pairs, names)
 
 
 def _classifier_scores(inputs: Table, target: Target, n_jobs: int, progress: bool) -> dict[str, Any] | None:

@@ -1,6 +1,7 @@
 """A model as a plain dict, then as a page, a table or JSON."""
 
 from damier.report.coclustering import render_coclustering, summarize_coclustering
+from damier.report.grid import grid_lines, summarize_grid, summarize_pairs
 from damier.report.linf import plot_cover
 from damier.report.page import render_page
 from damier.report.summary import summarize
@@ -8,10 +9,13 @@ from damier.report.table import classifier_line, variables_table
 
 __all__ = [
     "classifier_line",
+    "grid_lines",
     "plot_cover",
     "render_coclustering",
     "render_page",
     "summarize",
     "summarize_coclustering",
+    "summarize_grid",
+    "summarize_pairs",
     "variables_table",
 ]

@@ -18,6 +18,7 @@ from damier.report.summary import Summary
 
 MAX_CLASSES = 10
 MAX_PARTS = 60
+MAX_RULES = 20
 MAX_LABEL = 180
 DETAILS_BUDGET = 500_000  # characters, about, spent on the parts of all variables
 
@@ -100,6 +101,8 @@ def _view(summary: Summary) -> dict[str, Any]:
         "variables": variables,
         "top_level": max((v["level"] for v in summary["variables"]), default=0.0),
         "left_out": left_out,
+        "grid": _grid(summary.get("grid"), shown, bool(others), target["classes"]),
+        "pairs": summary.get("pairs"),
         "height": _HEIGHT,
         "width": _WIDTH,
     }
@@ -139,6 +142,27 @@ def _details(
         "hidden_parts": max(0, len(parts) - MAX_PARTS),
         "mosaic": _mosaic([p["counts"] for p in parts]),
     }
+
+
+def _grid(
+    grid: dict[str, Any] | None, shown: list[int], others: bool, classes: list[str]
+) -> dict[str, Any] | None:
+    """Cut and measure the rules of a grid."""
+    if grid is None:
+        return None
+    rules = []
+    for rule in grid["rules"][:MAX_RULES]:
+        counts = _kept(rule["counts"], shown, others)
+        rules.append(
+            {
+                "parts": [_shortened(label, 80) for label in rule["parts"]],
+                "rows": rule["rows"],
+                "counts": counts,
+                "bars": _bars(counts),
+                "main": _main_classes(rule["counts"], classes),
+            }
+        )
+    return {**grid, "shown": rules, "hidden": grid["cells"] - len(rules)}
 
 
 def _label(part: dict[str, Any]) -> str:

@@ -7,10 +7,11 @@ The dict holds strings, numbers, booleans, lists and None only, so it is JSON as
      "target":    {"name", "classes": [label, ...], "counts": [rows, ...]},
      "variables": [{"name", "type", "parts", "level", "missing", "cost", "null_cost", "optimal",
                     "table": [{"label", "rows", "counts": [rows of each class, ...]}, ...]}, ...],
+     "grid": see damier.report.grid, "pairs": {"tried": [name, ...], "gaining": [{...}, ...]},
      "classifier": {"accuracy", "auc", "log_loss", "majority", "prior_log_loss", "folds", "rows",
                     "weights": [{"name", "weight"}, ...]}}
 
-The classifier is there when it was scored.
+The classifier is there when it was scored, the grid and the pairs when they were sought.
 The parts of a categorical variable also tell their ``values`` (the first `MAX_VALUES`) and ``n_values``.
 Variables come by falling level, and those of equal level in the order of the data.
 """
@@ -72,6 +73,8 @@ def summarize(
     target: str = "target",
     missing: Mapping[str, int] | None = None,
     classifier: Mapping[str, Any] | None = None,
+    grid: Mapping[str, Any] | None = None,
+    pairs: Mapping[str, Any] | None = None,
 ) -> Summary:
     """Describe fitted partitions of one target as a plain dict.
 
@@ -85,6 +88,9 @@ def summarize(
         Number of rows without a value, by variable; 0 where not given.
     classifier : mapping, optional
         Cross-validated scores of the averaged naive Bayes, and the weights of its variables by name.
+    grid, pairs : mapping, optional
+        The best grid and the pairs that interact, as `damier.report.summarize_grid` and
+        `damier.report.summarize_pairs` describe them.
 
     Returns
     -------
@@ -119,6 +125,10 @@ def summarize(
     }
     if classifier is not None:
         summary["classifier"] = _classifier(classifier)
+    if grid is not None:
+        summary["grid"] = dict(grid)
+    if pairs is not None:
+        summary["pairs"] = dict(pairs)
     return summary
 
 
