@@ -260,3 +260,30 @@ def test_empty_tables():
     for column in (pl.Series([], dtype=pl.String), pa.array([], pa.string()), pd.Series([], dtype="str")):
         assert read_column(column).categories == ()
     assert read_table(np.empty((0, 2))).n_rows == 0
+
+
+def test_masked_entries_are_missing():
+    whole = np.ma.masked_array([[1], [2], [3]], mask=[[False], [True], [False]])
+    np.testing.assert_array_equal(read_table(whole)["x0"].values, [1, np.nan, 3])
+    text = read_column(np.ma.masked_array(["a", "b"], mask=[True, False]))
+    assert text.categories == (None, "b")
+    assert read_column(np.ma.masked_array([1, 2])).values.tolist() == [1, 2]
+
+
+def test_intervals_of_pandas_cut_are_categories():
+    column = read_column(pd.Series(pd.cut([1.0, 5.0, np.nan], [0, 2, 6])))
+    assert column.categories == (None, "(0, 2]", "(2, 6]")
+    assert column.codes.tolist() == [1, 2, 0]
+
+
+def test_integers_of_128_bits():
+    assert read_column(pl.Series([1, None, 3], dtype=pl.Int128)).values[[0, 2]].tolist() == [1, 3]
+
+
+def test_what_no_column_can_hold_is_named():
+    with pytest.raises(ValueError, match="column 'a' holds a number beyond the range of float64"):
+        read_table({"a": [10**400, 1]})
+    with pytest.raises(TypeError, match="column 'a' holds values of type tuple"):
+        read_table({"a": pd.Series(pd.Categorical([(1, 2), (3, 4)]))})
+    with pytest.raises(TypeError, match="structured array"):
+        read_table(np.zeros(3, dtype=[("a", float), ("b", int)]))

@@ -24,8 +24,9 @@ from damier.intake.table import CodeArray
 
 Coding = tuple[CodeArray, tuple[Any, ...]]
 
-# pandas.NA and pandas.NaT are told by name: this room imports no frame library.
+# What is pandas' own is told by name: this room imports no frame library.
 _MISSING_TYPES = {"NoneType", "NAType", "NaTType"}
+_WRITTEN_TYPES = {"Interval", "Period"}
 
 
 def is_missing(value: Any) -> bool:
@@ -41,7 +42,8 @@ def canonical(value: Any) -> Any:
     """Python scalar standing for a value among values of several types.
 
     Equal values must be one category however they are typed, so ``True``, ``1`` and ``1.0`` are all ``1``
-    here (a column of booleans alone never comes this way); a date is its ISO text.
+    here (a column of booleans alone never comes this way); a date is its ISO text, an interval of
+    ``pandas.cut`` the text pandas writes.
 
     Raises
     ------
@@ -61,7 +63,7 @@ def canonical(value: Any) -> Any:
         return int(real) if real.is_integer() else real
     if isinstance(value, (datetime.date, datetime.time)):
         return value.isoformat()
-    if isinstance(value, (np.datetime64, datetime.timedelta)):
+    if isinstance(value, (np.datetime64, datetime.timedelta)) or type(value).__name__ in _WRITTEN_TYPES:
         return str(value)
     raise TypeError(type(value).__name__)
 

@@ -8,7 +8,7 @@ numbers (any width, decimals, nullable)  numeric; integers beyond 2**53 become t
 dates, datetimes, times, durations       numeric, in microseconds (:mod:`damier.intake.dates`)
 booleans, text, categoricals, enums      categorical
 objects                                  numeric when all are numbers (or all dates), else categorical
-None, NaN, NaT, null                     missing; a column without any value is numeric
+None, NaN, NaT, null, masked             missing; a column without any value is numeric
 lists, dicts, bytes, complex numbers     an error that names the column
 ======================================  ==================================================================
 """
@@ -147,6 +147,8 @@ def _read_frame(frame: nw.DataFrame[Any]) -> Table:
 
 def _read_matrix(X: Any) -> Table:
     array = _as_array(X, None)
+    if array.dtype.names is not None:
+        raise TypeError("X is a structured array: pass {name: X[name] for name in X.dtype.names} instead")
     if array.dtype.kind == "c":
         raise ValueError("Complex data not supported: split it into real and imaginary columns")
     if array.ndim != 2:
@@ -173,6 +175,8 @@ def _length(column: Column) -> int:
 
 def _as_array(values: Any, name: str | None) -> npt.NDArray[Any]:
     """NumPy array of anything, without ever turning numbers into text."""
+    if isinstance(values, np.ma.MaskedArray):
+        return plain_array(values)
     if isinstance(values, np.ndarray):
         return np.asarray(values)  # plain ndarray, subclasses such as memmap included
     if hasattr(values, "__array__"):
@@ -190,6 +194,17 @@ def _as_array(values: Any, name: str | None) -> npt.NDArray[Any]:
     return array
 
 
+def plain_array(masked: np.ma.MaskedArray[Any, Any]) -> npt.NDArray[Any]:
+    """Write what is masked as missing: NaN among numbers, None among anything else."""
+    missing = np.ma.getmaskarray(masked)
+    if not missing.any():
+        return np.asarray(masked.data)
+    numbers = masked.dtype.kind in "iuf"
+    plain = np.asarray(masked.data).astype(np.float64 if numbers else object)
+    plain[missing] = np.nan if numbers else None
+    return plain
+
+
 def _nested(name: str, held: str) -> TypeError:
     return TypeError(
         f"column {name!r} holds values of type {held}: each argument must be a string, a number, a boolean "
@@ -204,7 +219,7 @@ _NESTED = (nw.List, nw.Array, nw.Struct, nw.Binary)
 def _from_series(series: nw.Series[Any], name: str) -> Column:
     dtype = series.dtype
     if dtype.is_numeric():
-        return NumericColumn(name, _floats(series))
+        return NumericColumn(name, _floats(series, name))
     if len(series) and not dtype.is_temporal() and series.null_count() == len(series):
         return NumericColumn(name, np.full(len(series), np.nan))
     if isinstance(dtype, nw.Boolean):
@@ -215,7 +230,10 @@ def _from_series(series: nw.Series[Any], name: str) -> Column:
             codes, categories = factorize.recode(values.astype(np.int8), (False, True), keep_booleans=True)
         return CategoricalColumn(name, codes, categories)
     if isinstance(dtype, _TEXT):
-        return CategoricalColumn(name, *_factorize_series(series))
+        try:
+            return CategoricalColumn(name, *_factorize_series(series))
+        except TypeError as error:
+            raise _nested(name, str(error)) from None
     if dtype.is_temporal():
         return _from_temporal(series, name)
     if isinstance(dtype, _NESTED):
@@ -223,17 +241,25 @@ def _from_series(series: nw.Series[Any], name: str) -> Column:
     return _from_array(np.asarray(series.to_numpy()), name)
 
 
-def _floats(series: nw.Series[Any]) -> FloatArray:
+def _floats(series: nw.Series[Any], name: str) -> FloatArray:
+    if isinstance(series.dtype, (nw.Int128, nw.UInt128)):
+        series = series.cast(nw.Float64)  # NumPy has no such integers
     array = series.to_numpy()
     if array.dtype == np.float64:
         return array
     if array.dtype.kind == "O":  # decimals, and nullable columns of some libraries
-        return _float_objects(array.tolist())
+        return _float_objects(array.tolist(), name)
     return array.astype(np.float64)
 
 
-def _float_objects(values: Sequence[Any]) -> FloatArray:
-    return np.array([np.nan if factorize.is_missing(v) else float(v) for v in values], dtype=np.float64)
+def _float_objects(values: Sequence[Any], name: str) -> FloatArray:
+    try:
+        return np.array([np.nan if factorize.is_missing(v) else float(v) for v in values], dtype=np.float64)
+    except OverflowError:
+        raise ValueError(
+            f"column {name!r} holds a number beyond the range of float64: scale the column, or convert it to "
+            "text if its numbers are names"
+        ) from None
 
 
 def _factorize_series(series: nw.Series[Any]) -> factorize.Coding:
@@ -260,7 +286,7 @@ def _from_temporal(series: nw.Series[Any], name: str) -> NumericColumn:
         counted, kind = series.dt.timestamp("us"), "date" if isinstance(dtype, nw.Date) else "datetime"
     if counted.null_count():
         counted = counted.cast(nw.Float64)
-    return NumericColumn(name, _floats(counted), kind)  # type: ignore[arg-type]
+    return NumericColumn(name, _floats(counted, name), kind)  # type: ignore[arg-type]
 
 
 def _from_array(array: npt.NDArray[Any], name: str) -> Column:
@@ -301,7 +327,7 @@ def _from_objects(array: npt.NDArray[Any], name: str) -> Column:
         if _family(t) == "other":
             raise _nested(name, t.__name__)
     if held <= {"real"}:
-        return NumericColumn(name, _float_objects(values))
+        return NumericColumn(name, _float_objects(values, name))
     if len(held) == 1 and (kind := _TEMPORAL.get(next(iter(held)))):
         return NumericColumn(name, _temporal_objects(values), kind)
     if held == {"date", "datetime"}:
