@@ -7,7 +7,7 @@ import sys
 import numpy as np
 import pytest
 
-from damier import MODLEncoder
+from damier import MODLEncoder, NaiveBayesClassifier
 from damier.deploy import load, save
 from damier.deploy.json import FORMAT, dumps, loads
 from damier.models import Encoding
@@ -96,3 +96,21 @@ def test_what_cannot_be_saved(tmp_path):
     with pytest.raises(ValueError, match="not text"):
         load(tmp_path / "b.json")
     assert not (tmp_path / "model.json").exists()
+
+
+def test_a_loaded_naive_bayes_scores_frames_to_the_last_bit(data):
+    X, y = data
+    classifier = NaiveBayesClassifier(averaging="compression").fit(X, y)
+    model = loads(dumps(classifier))
+    assert model.predict_proba(X).tobytes() == classifier.predict_proba(X).tobytes()
+    assert (np.array(model.classes)[model.best_class(X)] == classifier.predict(X)).all()
+    with pytest.raises(ValueError, match="stands where 'number' was fitted"):
+        model.predict_proba({name: X[name] for name in reversed(X)})
+
+
+@pytest.mark.parametrize("semi_supervised", ["criterion", "bounds"])
+@pytest.mark.parametrize("encode", ["ordinal", "onehot", "evidence"])
+def test_a_model_of_rows_without_any_label(data, encode, semi_supervised):
+    X, _ = data
+    encoder = MODLEncoder(encode=encode, semi_supervised=semi_supervised).fit(X, np.full(ROWS, -1))
+    np.testing.assert_array_equal(loads(dumps(encoder)).transform(X), encoder.transform(X))

@@ -312,3 +312,16 @@ def test_many_distinct_strings_are_settled():
     assert encoder.levels_["id"] == 0.0
     assert encoder.transform(X[:3]).ravel().tolist() == [0, 0, 0]
     assert encoder.transform({"id": ["customer x"]}).ravel().tolist() == [-1]
+
+
+def test_columns_named_by_numbers_have_one_name_everywhere():
+    X, y = columns()
+    frame = pd.DataFrame({0: X["signal"], 7: X["noise"]}).astype(float)
+    encoder = MODLEncoder().fit(frame, y)
+    assert list(encoder.partitions_) == encoder.get_feature_names_out().tolist() == ["0", "7"]
+
+
+def test_numbers_in_place_of_text_are_refused_rather_than_unseen():
+    grouper = MODLGrouper().fit({"code": ["1", "2"] * 20}, [0, 1] * 20)
+    with pytest.raises(ValueError, match="column 'code' held text when fitted"):
+        grouper.transform({"code": [1, 2]})

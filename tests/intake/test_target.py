@@ -1,3 +1,5 @@
+import datetime
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -144,3 +146,35 @@ def test_weights():
 def test_bad_weights(weights, message):
     with pytest.raises(ValueError, match=message):
         read_weights(weights, 3)
+
+
+@pytest.mark.parametrize(
+    "y",
+    [
+        [0, -1, 1],
+        np.array([0, -1, 1], dtype=object),
+        pd.Series([0, -1, 1], dtype="category"),
+        pd.Series([0, -1, 1], dtype=object),
+        pd.Series([0, -1, 1], dtype="Int64"),
+        pl.Series([0, -1, 1]),
+    ],
+)
+def test_minus_one_marks_a_row_however_integers_are_held(y):
+    target = read_target(y, allow_unlabeled=True)
+    assert target.codes.tolist() == [0, -1, 1]
+    assert target.classes.tolist() == [0, 1]
+    assert read_target(y).classes.tolist() == [-1, 0, 1]
+
+
+def test_masked_labels_are_missing():
+    y = np.ma.masked_array([0, 1, 1], mask=[False, False, True])
+    with pytest.raises(ValueError, match="missing in 1 row"):
+        read_target(y)
+    assert read_target(y, allow_unlabeled=True).codes.tolist() == [0, 1, -1]
+
+
+@pytest.mark.parametrize("held", [list, np.array, pd.Series, pl.Series])
+def test_dates_are_no_classes(held):
+    day = datetime.date(2020, 1, 1)
+    with pytest.raises(ValueError, match="Unknown label type"):
+        read_target(held([day, day + datetime.timedelta(days=1)]))

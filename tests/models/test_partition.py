@@ -294,3 +294,12 @@ def test_names_that_meet_are_told_apart():
     second = groups(name="a:b", classes=("c", "d"))
     names = Encoding((first, second), "evidence").feature_names_out()
     assert names == ["a:b:c", "a:d", "a:b:c (2)", "a:b:d"]
+
+
+def test_classes_that_read_the_same_keep_their_columns():
+    partition = IntervalPartition(
+        name="a", classes=(1, "1"), counts=[[3, 1]], cost=1.0, null_cost=1.0, optimal=True, bounds=()
+    )
+    frame = partition.to_frame("dict")
+    assert (frame["count 1"], frame["count 1 (2)"]) == ([3], [1])
+    assert (frame["share 1"], frame["share 1 (2)"]) == ([0.75], [0.25])

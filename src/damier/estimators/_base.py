@@ -64,6 +64,11 @@ class TableEstimator(BaseEstimator):
             )
         return table
 
+    def _read_scored(self, X: Any) -> Table:
+        """Read a table to be scored; its names are checked here, by scikit-learn's rules, and not again."""
+        table = self._read_table(X, reset=False)
+        return Table(table.columns, table.n_rows, named=False)
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
@@ -82,9 +87,9 @@ def require_two_classes(target: Target, name: str = "y") -> None:
     if target.n_classes == 0:
         raise ValueError(f"the target {name} has no labeled row")
     if target.n_classes == 1:
+        only = target.classes.tolist()[0]
         raise ValueError(
-            f"the target {name} is constant, it holds one class only ({target.classes[0]!r}): at least two "
-            "are needed"
+            f"the target {name} is constant, it holds one class only ({only!r}): at least two are needed"
         )
 
 

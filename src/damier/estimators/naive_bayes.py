@@ -187,7 +187,7 @@ class NaiveBayesClassifier(ClassifierMixin, TableEstimator):
         """
         check_is_fitted(self)
         classes: npt.NDArray[Any] = self.classes_
-        return classes[self.model_.best_class(self._read_table(X, reset=False))]
+        return classes[self.model_.best_class(self._read_scored(X))]
 
     def predict_log_proba(self, X: Any) -> FloatArray:
         """Log-probabilities of the classes, columns in the order of ``classes_``.
@@ -201,7 +201,7 @@ class NaiveBayesClassifier(ClassifierMixin, TableEstimator):
         array of shape (n_samples, n_classes)
         """
         check_is_fitted(self)
-        return self.model_.log_proba(self._read_table(X, reset=False))
+        return self.model_.log_proba(self._read_scored(X))
 
     def predict_proba(self, X: Any) -> FloatArray:
         """Probabilities of the classes, columns in the order of ``classes_``; each row sums to one.
@@ -214,8 +214,8 @@ class NaiveBayesClassifier(ClassifierMixin, TableEstimator):
         -------
         array of shape (n_samples, n_classes)
         """
-        proba: FloatArray = np.exp(self.predict_log_proba(X))
-        return proba
+        check_is_fitted(self)
+        return self.model_.predict_proba(self._read_scored(X))
 
     def explain(self, X: Any) -> FloatArray:
         """Evidence that each variable brings to each class, row by row, in nats.
@@ -233,7 +233,7 @@ class NaiveBayesClassifier(ClassifierMixin, TableEstimator):
         array of shape (n_samples, n_features, n_classes)
         """
         check_is_fitted(self)
-        return self.model_.explain(self._read_table(X, reset=False))
+        return self.model_.explain(self._read_scored(X))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

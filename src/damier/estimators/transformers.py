@@ -22,7 +22,7 @@ from damier.estimators._univariate import (
     group_column,
     partition_column,
 )
-from damier.intake import CategoricalColumn, Column, NumericColumn, Table, as_categorical, as_numeric
+from damier.intake import CategoricalColumn, Column, NumericColumn, as_categorical, as_numeric
 from damier.models import Encoding, Partition
 from damier.models.encoding import ENCODINGS, Encode
 
@@ -91,9 +91,7 @@ class _PartitionTransformer(TransformerMixin, TableEstimator):
             As ``encode`` says; a frame after ``set_output``.
         """
         check_is_fitted(self)
-        table = self._read_table(X, reset=False)
-        prepared = tuple(self._prepare(column) for column in table)
-        return self.model_.transform(Table(prepared, table.n_rows, named=False))
+        return self.model_.transform(self._read_scored(X))
 
     def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[Any]:
         """Names of the columns of ``transform``.
@@ -102,8 +100,10 @@ class _PartitionTransformer(TransformerMixin, TableEstimator):
         the class (evidence).
         """
         check_is_fitted(self)
-        names = _check_feature_names_in(self, input_features)
-        return np.array(self.model_.feature_names_out(tuple(str(n) for n in names)), dtype=object)
+        if input_features is not None:
+            _check_feature_names_in(self, input_features)
+            return np.array(self.model_.feature_names_out(tuple(map(str, input_features))), dtype=object)
+        return np.array(self.model_.feature_names_out(), dtype=object)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

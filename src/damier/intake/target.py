@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 from typing import Any
 
 import narwhals as nw
@@ -9,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from damier.intake import factorize
-from damier.intake.frames import as_frame, as_series, read_column
+from damier.intake.frames import as_frame, as_series, plain_array, read_column
 from damier.intake.table import CodeArray, IntArray, NumericColumn, Target
 
 # A table of this many places is cheaper than sorting the labels.
@@ -100,7 +101,9 @@ def _refuse_weight(wrong: npt.NDArray[np.bool_], weights: npt.NDArray[np.float64
 
 def _target_array(y: Any, name: str) -> npt.NDArray[Any]:
     """1-D NumPy array of the labels; one column of a matrix is taken too."""
-    if isinstance(y, np.ndarray):
+    if isinstance(y, np.ma.MaskedArray):
+        array = plain_array(y)
+    elif isinstance(y, np.ndarray):
         array = y
     else:
         array = np.asarray(y, dtype=object)  # so that [1, "a"] keeps its number
@@ -141,15 +144,20 @@ def _array_target(array: npt.NDArray[Any], allow_unlabeled: bool, name: str) -> 
     kind = array.dtype.kind
     if kind in "iub":
         codes, classes = _integer_classes(array)
-        if allow_unlabeled and kind == "i" and -1 in classes:
-            if classes[0] != -1:
-                raise ValueError(f"the target {name} has labels below -1: -1 marks rows without a label")
-            return Target(codes - np.int32(1), classes[1:])
-        return Target(codes, classes)
+        return _without_minus_one(codes, classes, name) if allow_unlabeled else Target(codes, classes)
     if kind == "f":
         return _float_target(array, allow_unlabeled, name)
     codes, categories = _object_labels(array, name)
     return _coded_target(codes, categories, allow_unlabeled, name, array.dtype)
+
+
+def _without_minus_one(codes: CodeArray, classes: npt.NDArray[Any], name: str) -> Target:
+    """Take -1 among sorted integer classes for the mark of rows without a label."""
+    if classes.dtype.kind != "i" or -1 not in classes:
+        return Target(codes, classes)
+    if classes[0] != -1:
+        raise ValueError(f"the target {name} has labels below -1: -1 marks rows without a label")
+    return Target(codes - np.int32(1), classes[1:])
 
 
 def _no_rows(name: str) -> ValueError:
@@ -208,14 +216,18 @@ def _coded_target(
     if categories and categories[0] is None:
         if not allow_unlabeled:
             raise _missing_target(int(np.count_nonzero(codes == 0)), name)
-        codes, categories = codes - np.int32(1), categories[1:]
-    return Target(codes, _class_array(categories, dtype))
+        return Target(codes - np.int32(1), _class_array(categories[1:], dtype))
+    classes = _class_array(categories, dtype)
+    # Integers may come as objects or as categories: they mark rows as any integers do.
+    return _without_minus_one(codes, classes, name) if allow_unlabeled else Target(codes, classes)
 
 
 def _object_labels(array: npt.NDArray[Any], name: str) -> factorize.Coding:
     values = array.tolist()
     try:
         codes, found = factorize.first_seen_codes(values, len(values))
+        if any(isinstance(v, (datetime.date, datetime.time, datetime.timedelta)) for v in found):
+            raise TypeError("dates or times")
         booleans = {type(v) for v in found if not factorize.is_missing(v)} <= {bool, np.bool_}
         return factorize.recode(codes, found, keep_booleans=booleans)
     except TypeError as error:

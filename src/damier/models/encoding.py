@@ -13,7 +13,7 @@ import numpy.typing as npt
 from damier.intake import Table, read_table
 from damier.intake.table import FloatArray, IntArray
 from damier.models.partition import GroupPartition, IntervalPartition, Partition
-from damier.models.plain import wanted
+from damier.models.plain import distinct_names, wanted
 
 Encode = Literal["ordinal", "onehot", "evidence"]
 ENCODINGS: tuple[Encode, ...] = ("ordinal", "onehot", "evidence")
@@ -30,6 +30,27 @@ def partition_from_dict(plain: dict[str, Any]) -> Partition:
     if not isinstance(kind, str) or kind not in _PARTITIONS:
         raise ValueError(f"not a saved partition: unknown kind {kind!r}")
     return _PARTITIONS[kind](plain)
+
+
+def read_fitted_columns(X: Any, fitted: tuple[str, ...]) -> Table:
+    """Read a table to be scored; its columns must be those that were fitted, in order.
+
+    They are matched by position when either side has no names.
+
+    Raises
+    ------
+    ValueError
+        If a column is missing, added or out of place.
+    """
+    table = read_table(X)
+    if table.n_columns != len(fitted):
+        raise ValueError(f"X has {table.n_columns} columns, but {len(fitted)} were fitted")
+    if table.named and fitted != tuple(f"x{j}" for j in range(len(fitted))) and table.names != fitted:
+        told = next((f, n) for f, n in zip(fitted, table.names, strict=True) if f != n)
+        raise ValueError(
+            f"column {told[1]!r} stands where {told[0]!r} was fitted: select X's columns in order"
+        )
+    return table
 
 
 @dataclass(frozen=True)
@@ -102,16 +123,7 @@ class Encoding:
         return np.vstack([partition.evidence(), np.zeros((1, len(partition.classes)))])
 
     def _read(self, X: Any) -> Table:
-        table = read_table(X)
-        if table.n_columns != len(self.partitions):
-            raise ValueError(f"X has {table.n_columns} columns, but {len(self.partitions)} were fitted")
-        fitted = tuple(partition.name for partition in self.partitions)
-        if table.named and fitted != tuple(f"x{j}" for j in range(len(fitted))) and table.names != fitted:
-            told = next((f, n) for f, n in zip(fitted, table.names, strict=True) if f != n)
-            raise ValueError(
-                f"column {told[1]!r} stands where {told[0]!r} was fitted: select X's columns in order"
-            )
-        return table
+        return read_fitted_columns(X, tuple(partition.name for partition in self.partitions))
 
     def feature_names_out(self, names: tuple[str, ...] | None = None) -> list[str]:
         """Names of the columns written: the variable's, followed by the part's label or by the class.
@@ -133,7 +145,7 @@ class Encoding:
                 written += [f"{name}={label}" for label in partition.labels]
             else:
                 written += [f"{name}:{c}" for c in partition.classes]
-        return _distinct(written)
+        return distinct_names(written)
 
     def to_dict(self) -> dict[str, Any]:
         """Everything, in JSON types."""
@@ -148,17 +160,3 @@ class Encoding:
         """Read back what ``to_dict`` gave."""
         held = wanted(plain, "partitions")
         return cls(tuple(partition_from_dict(p) for p in held), wanted(plain, "encode"))
-
-
-def _distinct(names: list[str]) -> list[str]:
-    """Add a number to names met before, for frames do not take a name twice."""
-    met: set[str] = set()
-    result = []
-    for name in names:
-        tried, again = name, 1
-        while tried in met:
-            again += 1
-            tried = f"{name} ({again})"
-        met.add(tried)
-        result.append(tried)
-    return result

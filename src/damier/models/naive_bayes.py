@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from damier.intake.table import Column, FloatArray, IntArray, NumericColumn, Table
-from damier.models.encoding import partition_from_dict
+from damier.models.encoding import partition_from_dict, read_fitted_columns
 from damier.models.partition import GroupPartition, IntervalPartition, Partition
 from damier.models.plain import decode, encode, wanted
 
@@ -135,6 +135,9 @@ def _bare(partition: Partition, n_parts: int, **fields: Any) -> Partition:
 class NaiveBayes:
     """Class frequencies and the evidence of each variable; scoring adds logarithms.
 
+    What is scored is a table with the columns that were fitted, in order: whatever
+    :func:`damier.intake.read_table` reads.
+
     Parameters
     ----------
     classes : tuple
@@ -157,8 +160,17 @@ class NaiveBayes:
         prior: FloatArray = np.log(counts) - np.log(counts.sum())
         return prior
 
-    def log_proba(self, table: Table) -> FloatArray:
+    def _read(self, X: Any) -> Table:
+        return read_fitted_columns(X, tuple(variable.name for variable in self.variables))
+
+    def predict_proba(self, X: Any) -> FloatArray:
+        """Probability of each class for each row; each row sums to one."""
+        proba: FloatArray = np.exp(self.log_proba(X))
+        return proba
+
+    def log_proba(self, X: Any) -> FloatArray:
         """Log-probability of each class for each row; the exponentials of a row sum to one."""
+        table = self._read(X)
         result = np.empty((table.n_rows, len(self.classes)))
         for rows, scores in self._scored(table):
             top = scores.max(axis=1, keepdims=True)
@@ -167,19 +179,21 @@ class NaiveBayes:
             result[rows] = scores
         return result
 
-    def best_class(self, table: Table) -> IntArray:
+    def best_class(self, X: Any) -> IntArray:
         """Index of the most probable class of each row, the first of equals."""
+        table = self._read(X)
         result = np.empty(table.n_rows, dtype=np.int64)
         for rows, scores in self._scored(table):
             result[rows] = scores.argmax(axis=1)
         return result
 
-    def explain(self, table: Table) -> FloatArray:
+    def explain(self, X: Any) -> FloatArray:
         """Evidence each variable brings to each class, row by row: rows x variables x classes.
 
         The log-frequencies of the classes plus the sum over the variables are the scores, equal to the
         log-probabilities up to one constant a row.
         """
+        table = self._read(X)
         told = np.empty((table.n_rows, len(self.variables), len(self.classes)))
         for k, (variable, column) in enumerate(zip(self.variables, table, strict=True)):
             told[:, k] = (variable.weight * variable.table)[variable.apply(column)]

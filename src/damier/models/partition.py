@@ -20,7 +20,7 @@ from damier.intake.dates import number_text
 from damier.intake.output import make_frame
 from damier.intake.table import FloatArray, IntArray, NumericKind
 from damier.models.bounds import midpoint, shortest
-from damier.models.plain import decode, encode, wanted
+from damier.models.plain import decode, distinct_names, encode, wanted
 
 _LISTED_VALUES = 6
 _LISTED_CHARACTERS = 60
@@ -44,7 +44,7 @@ class Partition:
     cost, null_cost : float
         Criterion of the partition and of the partition into one part, in nats.
     optimal : bool
-        True when no cheaper partition is proven to exist, False when that is not known.
+        True when it is proven that there is no cheaper partition, False when that is not known.
     class_groups : tuple of tuples, optional
         Classes grouped together with the input, when they were.
     """
@@ -138,12 +138,10 @@ class Partition:
             By default the first of pandas, polars and pyarrow that is installed, else a dict of lists.
         """
         totals = self.counts.sum(axis=1)
-        columns: dict[str, Sequence[Any]] = {"part": self.labels, "count": totals.tolist()}
-        for j, c in enumerate(self.classes):
-            columns[f"count {c}"] = self.counts[:, j].tolist()
-        for j, c in enumerate(self.classes):
-            columns[f"share {c}"] = (self.counts[:, j] / np.maximum(totals, 1)).tolist()
-        return make_frame(columns, backend)
+        shares = self.counts / np.maximum(totals, 1)[:, np.newaxis]
+        names = ["part", "count"] + [f"{what} {c}" for what in ("count", "share") for c in self.classes]
+        columns = [self.labels, totals.tolist(), *self.counts.T.tolist(), *shares.T.tolist()]
+        return make_frame(dict(zip(distinct_names(names), columns, strict=True)), backend)
 
     def to_dict(self) -> dict[str, Any]:
         """Everything, in JSON types."""
@@ -166,9 +164,7 @@ class Partition:
         return {
             "name": str(wanted(plain, "name")),
             "classes": decode(wanted(plain, "classes")),
-            "counts": np.asarray(wanted(plain, "counts"), dtype=np.int64).reshape(
-                -1, len(wanted(plain, "classes"))
-            ),
+            "counts": _matrix(wanted(plain, "counts"), len(wanted(plain, "classes"))),
             "cost": float(wanted(plain, "cost")),
             "null_cost": float(wanted(plain, "null_cost")),
             "optimal": bool(wanted(plain, "optimal")),
@@ -421,6 +417,11 @@ class GroupPartition(Partition):
     def from_dict(cls, plain: dict[str, Any]) -> Self:
         """Read back what ``to_dict`` gave."""
         return cls(**cls._shared(plain), groups=tuple(decode(group) for group in wanted(plain, "groups")))
+
+
+def _matrix(rows: Sequence[Sequence[int]], width: int) -> IntArray:
+    """Read counts back; without classes there are rows that hold nothing."""
+    return np.asarray(rows, dtype=np.int64).reshape(len(rows), width)
 
 
 def _numbers(column: CategoricalColumn) -> NumericColumn:

@@ -56,3 +56,21 @@ def wanted(plain: dict[str, Any], key: str) -> Any:
     if not isinstance(plain, dict) or key not in plain:
         raise ValueError(f"not a saved model: {key!r} is missing")
     return plain[key]
+
+
+def distinct_names(names: list[str]) -> list[str]:
+    """Add a number to names met before, for frames do not take a name twice.
+
+    >>> distinct_names(["a", "b", "a"])
+    ['a', 'b', 'a (2)']
+    """
+    met: set[str] = set()
+    result = []
+    for name in names:
+        tried, again = name, 1
+        while tried in met:
+            again += 1
+            tried = f"{name} ({again})"
+        met.add(tried)
+        result.append(tried)
+    return result
