@@ -111,6 +111,12 @@ def test_whole_number_targets_are_named_as_in_the_file(here):
     assert json.loads((here / "t.json").read_text("utf-8"))["target"]["classes"] == ["0", "1"]
 
 
+def test_targets_beyond_whole_numbers_stay_what_they_are(here):
+    (here / "t.csv").write_text("x,y\n" + "1,1e300\n2,2e300\n" * 9)
+    run("report", "t.csv", "-t", "y", "--json", "t.json")
+    assert json.loads((here / "t.json").read_text())["target"]["classes"] == ["1e+300", "2e+300"]
+
+
 def test_commas_in_quoted_names_do_not_hide_semicolons(here):
     rows = "".join(f"{i};{'a' if i < 20 else 'b'}\n" for i in range(40))
     (here / "t.csv").write_text('"size, ""net""";class\n' + rows, encoding="utf-8")
@@ -151,6 +157,9 @@ def test_missing_files_and_folders(here, frame):
         ("t.csv", b"x,x,y\n1,2,a\n", "appears more than once"),
         ("t.csv", b"x,y\n1,0.5\n2,0.25\n", "classes are wanted"),
         ("t.csv", b"x,y\n1,a,3\n", "line 2"),
+        ("t.csv", b"\xef\xbb\xbf", "empty"),
+        ("t.csv", b"x,y\n1,2020-01-01\n2,2020-01-02\n", "holds dates"),
+        ("t.csv", b"x,y\n1,1\n2,1\n", "every row holds 1\n"),
         ("t.xlsx", b"PK\x03\x04", "cannot tell the kind"),
     ],
 )

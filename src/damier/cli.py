@@ -257,13 +257,17 @@ def _target(table: Table, name: str) -> Target:
     column = table[name]
     if isinstance(column, NumericColumn):
         labels = column.values
-        if column.kind == "number" and np.isfinite(labels).all() and (labels == np.floor(labels)).all():
+        if column.kind != "number":
+            raise ValueError(
+                f"the target {name!r} holds dates or times: classes are wanted, write them as text"
+            )
+        if (np.abs(labels) < 2.0**53).all() and (labels == np.floor(labels)).all():
             labels = labels.astype(np.int64)  # 0 and 1, not 0.0 and 1.0
     else:
         labels = np.array(column.categories, dtype=object)[column.codes]
     target = read_target(labels, name=repr(name))
     if target.n_classes < 2:
-        raise ValueError(f"the target {name!r} is constant: every row holds {target.classes[0]!r}")
+        raise ValueError(f"the target {name!r} is constant: every row holds {target.classes.tolist()[0]!r}")
     return target
 
 

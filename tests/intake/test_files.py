@@ -190,3 +190,18 @@ def test_commas_in_quoted_names_do_not_hide_semicolons(tmp_path):
     path = tmp_path / "a.csv"
     path.write_text('"size, ""net""";class\n1.5;a\n', encoding="utf-8")
     assert read_file(path).names == ('size, "net"', "class")
+
+
+def test_empty_lines_are_skipped_wherever_they_stand(write):
+    table = read_file(write("t.csv", "\n\na;b\n\n1;x\n\n2;y\n\n"))
+    assert table.names == ("a", "b")
+    assert table["a"].values.tolist() == [1, 2]
+
+
+def test_bars_separate(write):
+    assert read_file(write("t.csv", "a|b\n1|x\n2|y\n")).names == ("a", "b")
+
+
+def test_a_byte_order_mark_alone_is_an_empty_file(write):
+    with pytest.raises(ValueError, match="is empty"):
+        read_file(write("t.csv", b"\xef\xbb\xbf\r\n"))

@@ -2,16 +2,17 @@
 
 CSV and TSV are read by Python's own ``csv``, so that they need nothing but the core install and read the
 same everywhere: UTF-8 (a byte order mark is allowed), names on the first line, comma for ``.csv``, tab for
-``.tsv``, ``.tab`` and ``.txt``; but a ``.csv`` whose first line has semicolons or tabs and, outside quotes,
-no comma is read with those. A cell is missing when it is empty, ``NA``, ``N/A``, ``NaN``, ``null``,
-``None`` or ``?`` (whatever the case). A column whose other cells are all numbers is numeric; all ``true``
-and ``false``, boolean; all ISO dates or moments (``2024-01-31``, ``2024-01-31 10:00``), dates; anything
-else is text.
+``.tsv``, ``.tab`` and ``.txt``; but a ``.csv`` whose first line has semicolons, tabs or bars and, outside
+quotes, no comma is read with those. Empty lines are skipped. A cell is missing when it is empty, ``NA``,
+``N/A``, ``NaN``, ``null``, ``None`` or ``?`` (whatever the case). A column whose other cells are all numbers
+is numeric; all ``true`` and ``false``, boolean; all ISO dates or moments (``2024-01-31``, ``2024-01-31
+10:00``), dates; anything else is text.
 Parquet keeps its own types and needs pyarrow or polars.
 """
 
 from __future__ import annotations
 
+import codecs
 import csv
 import datetime
 import importlib.util
@@ -130,7 +131,7 @@ def _read_text(path: Path, separator: str) -> Table:
 def _refuse_binary(path: Path) -> None:
     with path.open("rb") as file:
         start = file.read(_SNIFFED_BYTES)
-    if not start.strip():
+    if not start.removeprefix(codecs.BOM_UTF8).strip():
         raise ValueError(f"{path} is empty: a line of column names is wanted first")
     kinds = {b"PAR1": "a Parquet", b"PK\x03\x04": "a zip (or Excel)", b"\x1f\x8b": "a gzip"}
     for mark, kind in kinds.items():
@@ -197,14 +198,14 @@ def _is_missing(cell: str) -> bool:
 
 
 def _read_cells(file: Any, path: Path, separator: str, as_text: set[int]) -> tuple[list[str], list[_Cells]]:
-    first = _QUOTED.sub("", file.readline())
+    first = _QUOTED.sub("", next((line for line in file if line.strip()), ""))
     file.seek(0)
     if separator == "," and "," not in first:
-        separator = next((s for s in (";", "\t") if s in first), ",")
+        separator = next((s for s in (";", "\t", "|") if s in first), ",")
     # Strict: quotes left open at the end of the file are an error, not a cell.
     rows = csv.reader(file, delimiter=separator, strict=True)
     try:
-        names = [name.strip() for name in next(rows)]
+        names = [name.strip() for name in next(filter(None, rows))]
         columns = [_Cells(j in as_text) for j in range(len(names))]
         while True:
             before = rows.line_num
