@@ -294,7 +294,7 @@ def _read_columns(table: Table, fewest_rows: int) -> tuple[LinfColumn, ...]:
 
 
 def _heavy_tailed(columns: Sequence[NumericColumn]) -> set[str]:
-    """Names of the columns whose skewness or kurtosis is above chance (papers/003, section 2.1).
+    """Names of the columns whose skewness or kurtosis is above chance (Wilkinson, "Linf", 2.1).
 
     One-sided tests at 1%, the false discovery rate controlled over the columns.
     """

@@ -135,7 +135,7 @@ def search_grid(
     n_diverse: int = 0,
     progress: Callable[[SearchProgress], None] | None = None,
 ) -> GridSearch:
-    """Search for the grid of least cost (papers/000 formula 3).
+    """Search for the grid of least cost (Boullé, "Data grid models", formula 3).
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Decision lists of rectangles on random projections: LINF (papers/003), as published and refined.
+"""Decision lists of rectangles on random projections: Wilkinson's Linf, as published and refined.
 
 A list is grown by passes, one class at a time in turn. A pass draws projections, bins the rows not yet
 covered, covers the most promising bin matrices with rectangles and keeps the cover with the most rows; these

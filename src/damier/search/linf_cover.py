@@ -1,4 +1,4 @@
-"""Rectangles that cover the bins of one class on a square matrix of bins (papers/003, section 2.4).
+"""Rectangles that cover the bins of one class on a square matrix of bins (Wilkinson, "Linf", section 2.4).
 
 Legend: ``own`` and ``other`` count the rows of the current class and of all others in each bin; a bin is
 *blocked* when ``other > tolerance * own``, so that with tolerance zero rectangles hold pure and empty bins

@@ -1,4 +1,4 @@
-"""Random projections onto two axes of unit weights, and the bins of what is projected (papers/003, 2.2, 2.3).
+"""Random projections onto two axes of unit weights: bins of what they show (Wilkinson, "Linf", 2.2, 2.3).
 
 Inputs are whole numbers (a scaled column times a unit), so that a projection is the same whatever the order
 it is added up in, and fitting and scoring place every row in the same bin.
