@@ -195,3 +195,27 @@ def test_grid_within_a_budget(here):
     without = run("report", "xor.csv", "-t", "Class", "--json", "xor.json", "--grid", "0")
     assert without.exit_code == 0
     assert "grid" not in json.loads((here / "xor.json").read_text("utf-8"))
+
+
+def test_an_interrupt_keeps_what_was_found_before_it(here, frame, monkeypatch):
+    def interrupted(*args, **kwargs):
+        raise KeyboardInterrupt
+
+    frame.to_csv("t.csv", index=False)
+    monkeypatch.setattr("damier.estimators._evaluation.cross_validated_scores", interrupted)
+    result = run("report", "t.csv", "--target", "Class", "--json", "t.json", "--grid", "0")
+    assert "Stopped: the report goes without the scores of a classifier." in result.stderr
+    summary = json.loads((here / "t.json").read_text())
+    assert summary["variables"]
+    assert "classifier" not in summary
+    assert "t-report.html" in result.stdout
+
+
+def test_an_interrupt_of_the_partitions_says_that_nothing_is_written(here, frame, monkeypatch):
+    def interrupted(*args, **kwargs):
+        raise KeyboardInterrupt
+
+    frame.to_csv("t.csv", index=False)
+    monkeypatch.setattr("damier.estimators._univariate.partition_column", interrupted)
+    assert "stopped before anything was written" in failed(130, "report", "t.csv", "--target", "Class")
+    assert not (here / "t-report.html").exists()

@@ -1,7 +1,8 @@
 """The command line: ``damier report FILE --target COLUMN``, ``damier cocluster FILE``.
 
 Exit codes: 0 when done, 1 when the data cannot be reported on, 2 when the command asks for something that is
-not there. An error is one sentence that says what to do, never a traceback.
+not there, 130 when Ctrl-C left nothing to show. An error is one sentence that says what to do, never a
+traceback.
 """
 
 from __future__ import annotations
@@ -158,6 +159,15 @@ def _sample(target: str | None) -> tuple[Table, str, str]:
     return read_table(sample_columns()), "customers (generated sample)", target or SAMPLE_TARGET
 
 
+@contextmanager
+def _left_out_on_interrupt(what: str) -> Iterator[None]:
+    """Let Ctrl-C end one part of the work and keep what was found before it."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        Console(stderr=True).print(f"Stopped: the report goes without {what}.", style="dim")
+
+
 def _target_name(table: Table, target: str | None) -> str:
     if target is None:
         raise stop(
@@ -182,13 +192,14 @@ def _summarize(
 
             search = partial(partition_column, target=target, short_bounds=True)
             found = map_in_threads(search, inputs.columns, n_jobs, advance)
-        scores = _classifier_scores(inputs, target, n_jobs, progress) if classifier else None
         levels = {partition.name: partition.level for partition in found}
-        grid, pairs = (
-            _grid_and_pairs(inputs, target, levels, n_jobs, progress, grid_seconds)
-            if grid_seconds > 0 and inputs.n_columns > 1
-            else (None, None)
-        )
+        scores, grid, pairs = None, None, None
+        if classifier:
+            with _left_out_on_interrupt("the scores of a classifier"):
+                scores = _classifier_scores(inputs, target, n_jobs, progress)
+        if grid_seconds > 0 and inputs.n_columns > 1:
+            with _left_out_on_interrupt("a grid and pairs"):
+                grid, pairs = _grid_and_pairs(inputs, target, levels, n_jobs, progress, grid_seconds)
         return summarize(
             {partition.name: partition for partition in found},
             dataset=name,

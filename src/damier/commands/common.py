@@ -1,7 +1,8 @@
 """What the commands share: reading a table, writing a page, one sentence for what went wrong.
 
 Exit codes: 0 when done, 1 when the data cannot be worked on, 2 when the command asks for something that is
-not there. An error is one sentence that says what to do, never a traceback.
+not there, 130 when Ctrl-C left nothing to show. An error is one sentence that says what to do, never a
+traceback.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from rich.text import Text
 if TYPE_CHECKING:
     from damier.intake import Table
 
-WRONG_DATA, WRONG_COMMAND = 1, 2
+WRONG_DATA, WRONG_COMMAND, STOPPED = 1, 2, 130
 
 
 def read(file: Path) -> Table:
@@ -68,6 +69,8 @@ def data_problems() -> Iterator[None]:
         raise stop(str(error), WRONG_DATA) from None
     except MemoryError:
         raise stop("the table does not fit into memory", WRONG_DATA) from None
+    except KeyboardInterrupt:
+        raise stop("stopped before anything was written", STOPPED) from None
 
 
 def check_writable(path: Path | None) -> None:
