@@ -303,3 +303,25 @@ def test_classes_that_read_the_same_keep_their_columns():
     frame = partition.to_frame("dict")
     assert (frame["count 1"], frame["count 1 (2)"]) == ([3], [1])
     assert (frame["share 1"], frame["share 1 (2)"]) == ([0.75], [0.25])
+
+
+def test_labels_do_not_round_a_bound_across_a_whole_number():
+    partition = IntervalPartition(
+        name="id",
+        classes=(0,),
+        counts=[[1], [1]],
+        cost=1.0,
+        null_cost=1.0,
+        optimal=True,
+        bounds=(1234567891.5,),
+    )
+    assert partition.labels == ("]-inf, 1234567891.5]", "]1234567891.5, +inf[")
+
+
+def test_labels_tell_odd_text_from_what_it_looks_like():
+    groups = ((None,), ("missing",), ("", " a"), ("two\nlines",), ("x" * 10_000,))
+    partition = GroupPartition(
+        name="g", classes=(0,), counts=[[1]] * 5, cost=1.0, null_cost=1.0, optimal=True, groups=groups
+    )
+    labels = ("{missing}", "{'missing'}", "{'', ' a'}", "{'two\\nlines'}", "{" + "x" * 119 + "…}")
+    assert partition.labels == labels

@@ -50,13 +50,17 @@ def number_text(value: float, kind: NumericKind) -> str:
 
     A bound between two dates is written as the last date on its left: what is read is what is applied.
 
+    >>> number_text(12345678901.5, "number")
+    '12345678901.5'
     >>> number_text(2.5, "number"), number_text(1.5 * 86_400e6, "date"), number_text(3.6e9, "duration")
     ('2.5', '1970-01-02', '1:00:00')
     """
     if not math.isfinite(value):
         return "-inf" if value < 0 else "+inf"
     if kind == "number":
-        return f"{value:.10g}"
+        # Ten digits do, but a bound between two whole numbers must not be rounded across one of them.
+        between_wholes = (2 * value).is_integer() and abs(value) < 2.0**53
+        return repr(float(value)).removesuffix(".0") if between_wholes else f"{value:.10g}"
     whole = math.floor(value)
     try:
         if kind == "date":

@@ -24,6 +24,7 @@ from damier.models.plain import decode, distinct_names, encode, wanted
 
 _LISTED_VALUES = 6
 _LISTED_CHARACTERS = 60
+_LONGEST_VALUE = 120
 
 # Numbers that measure the same thing in the same unit: a date column may be scored with datetimes.
 _COMPARABLE = {"number": "number", "date": "moment", "datetime": "moment", "duration": "span", "time": "span"}
@@ -435,13 +436,23 @@ def _numbers(column: CategoricalColumn) -> NumericColumn:
         ) from None
 
 
+def _written(value: Any, quoted: bool) -> str:
+    """Write one value; text that would not be read as it is, or as text at all, is quoted."""
+    if value is None:
+        return "missing"
+    if isinstance(value, str):
+        quoted = quoted or value in ("", "missing") or value != value.strip() or not value.isprintable()
+        value = value if len(value) <= _LONGEST_VALUE else value[: _LONGEST_VALUE - 1] + "…"
+    return repr(value) if quoted else str(value)
+
+
 def _listed(group: Iterable[Any], quoted: bool) -> str:
     """Write ``{a, b, ...}``, cut where it gets long."""
     texts: list[str] = []
     length = 0
     values = tuple(group)
     for value in values[:_LISTED_VALUES]:
-        text = "missing" if value is None else repr(value) if quoted else str(value)
+        text = _written(value, quoted)
         if texts and length + len(text) > _LISTED_CHARACTERS:
             break
         texts.append(text)
