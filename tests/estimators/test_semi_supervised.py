@@ -165,9 +165,22 @@ def test_the_posterior_is_the_sum_over_all_class_totals():
 
 
 def test_bad_input_of_the_posterior():
-    with pytest.raises(ValueError, match="single value"):
+    with pytest.raises(ValueError, match="fewer than two distinct values"):
         bound_posterior([1.0, 1.0], [0, 1])
     with pytest.raises(ValueError, match="constant"):
         bound_posterior([1.0, 2.0], [0, -1])
     with pytest.raises(ValueError, match="inconsistent"):
         bound_posterior([1.0, 2.0], [0, 1, 1])
+
+
+def test_places_of_a_bound_follow_the_interval_rule():
+    found = bound_posterior([-np.inf, 0.0, 5e-324, 1.0, np.inf], [0, 0, 0, 1, 1])
+    assert found.bounds.tolist() == [-np.inf, 0.0, 0.5, 1.0]
+    assert bound_posterior([-np.inf, np.inf], [0, 1]).bounds.tolist() == [-np.inf]
+    with pytest.raises(ValueError, match="fewer than two distinct values"):
+        bound_posterior([np.nan, np.nan], [0, 1])
+
+
+def test_rows_of_weight_zero_where_no_row_is_labeled():
+    found = MODLDiscretizer(semi_supervised="criterion").fit([[1.0], [2.0]], [-1, -1], sample_weight=[1, 0])
+    assert found.partitions_["x0"].n_parts == 1

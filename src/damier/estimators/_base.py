@@ -41,7 +41,6 @@ class TableEstimator(BaseEstimator):
         if weights is not None and not weights.all():
             kept = np.flatnonzero(weights)
             table, weights = table.take(kept), weights[kept]
-            # Reading the kept labels again drops the classes no row is left of.
             target = _only(target, kept)
         return Training(table, target, weights)
 
@@ -96,12 +95,11 @@ def require_two_classes(target: Target, name: str = "y") -> None:
 def _only(target: Target, kept: IntArray) -> Target:
     """Keep rows of a target, and the classes they hold."""
     codes = target.codes[kept]
-    labeled = codes >= 0
-    seen = np.zeros(target.n_classes + 1, dtype=bool)
+    seen = np.zeros(target.n_classes + 1, dtype=bool)  # the extra last place answers to -1
     seen[codes] = True
-    seen = seen[:-1]
     position = (np.cumsum(seen) - 1).astype(np.int32)
-    return Target(np.where(labeled, position[codes], np.int32(-1)), target.classes[seen])
+    position[-1] = -1
+    return Target(position[codes], target.classes[seen[:-1]])
 
 
 def warn_of_column_vector(y: Any) -> None:

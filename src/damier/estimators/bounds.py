@@ -12,6 +12,7 @@ from damier.criteria import log_binomial, part_costs
 from damier.estimators._base import require_two_classes
 from damier.intake import NumericColumn, as_numeric, read_column, read_target
 from damier.models.bound_posterior import BoundPosterior
+from damier.models.bounds import midpoints
 
 
 def bound_posterior(x: Any, y: Any) -> BoundPosterior:
@@ -59,7 +60,7 @@ def bound_posterior(x: Any, y: Any) -> BoundPosterior:
 def _posterior(column: NumericColumn, codes: Any, n_classes: int) -> BoundPosterior:
     distinct, of_row = np.unique(column.values, return_inverse=True)
     if distinct.size < 2:
-        raise ValueError("x holds a single value: there is no place for a bound")
+        raise ValueError("x holds fewer than two distinct values: there is no place for a bound")
     labeled = codes >= 0
     table = np.zeros((distinct.size, n_classes), np.int64)
     np.add.at(table, (of_row[labeled], codes[labeled]), 1)
@@ -71,7 +72,7 @@ def _posterior(column: NumericColumn, codes: Any, n_classes: int) -> BoundPoster
     log_two = log_sum - float(log_binomial(n_rows + 1, 1))
     log_one = -float(_label_costs(left[-1:])[0])
     return BoundPosterior(
-        bounds=distinct[:-1] / 2 + distinct[1:] / 2,
+        bounds=midpoints(distinct[:-1], distinct[1:]),
         probability=np.exp(-cost - log_sum),
         two_intervals=float(1.0 / (1.0 + np.exp(log_one - log_two))),
     )

@@ -5,7 +5,9 @@ from __future__ import annotations
 import math
 from decimal import Decimal
 
-from damier.intake.table import NumericKind
+import numpy as np
+
+from damier.intake.table import FloatArray, NumericKind
 
 _MICROSECONDS = (86_400_000_000, 3_600_000_000, 60_000_000, 1_000_000)
 
@@ -23,6 +25,17 @@ def midpoint(below: float, above: float) -> float:
     if math.isinf(middle) and math.isfinite(below) and math.isfinite(above):
         middle = 0.5 * below + 0.5 * above
     return middle if below <= middle < above else below
+
+
+def midpoints(below: FloatArray, above: FloatArray) -> FloatArray:
+    """Midpoint of each pair of neighbouring values, under the same rule.
+
+    >>> midpoints(np.array([-np.inf, 2.0, 3.0]), np.array([2.0, 3.0, np.inf]))
+    array([-inf,  2.5,  3. ])
+    """
+    with np.errstate(invalid="ignore"):  # minus and plus infinity have no middle: the left one is the bound
+        middle = 0.5 * below + 0.5 * above
+    return np.where((below <= middle) & (middle < above), middle, below)
 
 
 def shortest(below: float, above: float, kind: NumericKind = "number") -> float:
