@@ -40,7 +40,10 @@ _SHIFT_31 = np.uint64(31)
 _SHIFT_56 = np.uint64(56)
 _SHIFT_58 = np.uint64(58)
 
-_ASKING = 20.0  # in words: what asking one node for a neighbour in the layer takes, measured
+# In words joined: what asking one node for a neighbour in the layer takes, measured; and how many nodes are
+# joined between two looks at what is left.
+_ASKING = 120.0
+_CHECKED = 64
 
 _PLACE_OF = np.zeros(64, dtype=np.int64)
 for _bit in range(64):
@@ -49,7 +52,7 @@ for _bit in range(64):
 
 @numba.njit(cache=True, nogil=True)
 def neighbour_bits(indptr: IntArray, indices: CodeArray) -> tuple[Words, IntArray]:
-    """Neighbours of each node as bits, and the first and last-plus-one word that holds any."""
+    """Neighbours of each node: as bits, the and the first and last-plus-one word that holds any."""
     m = indptr.shape[0] - 1
     n_words = (m + 63) // 64
     bits = np.zeros((m, n_words), dtype=np.uint64)
@@ -73,6 +76,13 @@ def _count(word: Any) -> Any:
     word = (word & _EVERY_4TH) + ((word >> _SHIFT_2) & _EVERY_4TH)
     word = (word + (word >> _SHIFT_4)) & _EVERY_8TH
     return np.int64((word * _ONE_A_BYTE) >> _SHIFT_56)
+
+
+@numba.njit(cache=True, nogil=True)
+def _coprime(a: int, b: int) -> bool:
+    while b:
+        a, b = b, a % b
+    return a == 1
 
 
 @numba.njit(cache=True, nogil=True)
@@ -121,20 +131,26 @@ def balls_by_bits(
         radius = 0
         while True:
             n_layer = 0
-            for i in range(layer_low, layer_high):
-                n_layer += _count(layer[i])
-                ball[i] |= layer[i]
+            # Slices, here and below, tell the compiler that no index is negative: it then takes several words
+            # at once.
+            new = layer[layer_low:layer_high]
+            joined = ball[layer_low:layer_high]
+            for i in range(new.shape[0]):
+                n_layer += _count(new[i])
+                joined[i] |= new[i]
             size += n_layer
             if n_layer == 0 or size == m:
                 break
             for j in range(n_classes):
                 n_j = 0
-                for i in range(layer_low, layer_high):
-                    n_j += _count(layer[i] & class_bits[j, i])
+                of_class = class_bits[j, layer_low:layer_high]
+                for i in range(new.shape[0]):
+                    n_j += _count(new[i] & of_class[i])
                 in_ball[j] += n_j
             fingerprint = np.uint64(0)
-            for i in range(low, high):
-                word = ball[i] * (_SPREAD * np.uint64(2 * i + 1))
+            whole = ball[low:high]
+            for i in range(whole.shape[0]):
+                word = whole[i] * (_SPREAD * np.uint64(2 * (low + i) + 1))
                 word = (word ^ (word >> _SHIFT_30)) * _MIX_1
                 word = (word ^ (word >> _SHIFT_27)) * _MIX_2
                 fingerprint += word ^ (word >> _SHIFT_31)
@@ -175,12 +191,23 @@ def balls_by_bits(
             next_check = 0
             n_far_before = 0
             joined_before = 0
-            for i in range(layer_low, layer_high):
+            # Words of a wide layer are taken here and there: neighbours of far nodes overlap less.
+            n_layer_words = layer_high - layer_low
+            step = 1
+            if n_layer > 2 * _CHECKED:
+                step = max(1, 618 * n_layer_words // 1000)
+                while not _coprime(step, n_layer_words):
+                    step += 1
+            i = layer_low
+            for _ in range(n_layer_words):
+                i += step
+                if i >= layer_high:
+                    i -= n_layer_words
                 if n_joined >= next_check:
                     n_far = 0
                     for k in range(n_words):
-                        n_far += 64 - _count(ball[k] | reached[k])
-                    n_far -= 64 * n_words - m
+                        n_far -= _count(ball[k] | reached[k])
+                    n_far += m
                     if n_far == 0:
                         break
                     if (
@@ -192,15 +219,17 @@ def balls_by_bits(
                         break
                     n_far_before = n_far
                     joined_before = n_joined
-                    next_check = n_joined + 64
+                    next_check = n_joined + _CHECKED
                 rest = layer[i]
                 while rest != np.uint64(0):
                     bit = rest & (~rest + _ONE)
                     rest ^= bit
                     v = (i << 6) + _PLACE_OF[np.int64((bit * _DE_BRUIJN) >> _SHIFT_58)]
                     n_joined += 1
-                    for k in range(spans[v, 0], spans[v, 1]):
-                        reached[k] |= bits[v, k]
+                    ours = reached[spans[v, 0] : spans[v, 1]]
+                    theirs = bits[v, spans[v, 0] : spans[v, 1]]
+                    for k in range(theirs.shape[0]):
+                        ours[k] |= theirs[k]
                     if spans[v, 0] < spans[v, 1]:
                         new_low = min(new_low, spans[v, 0])
                         new_high = max(new_high, spans[v, 1])
