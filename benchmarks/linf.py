@@ -264,7 +264,7 @@ def weak() -> None:
     used = np.array([sum(name in telling for name in dict(c.x + c.y)) for c in classifier.covers_])
     width = np.array([len(dict(c.x + c.y)) for c in classifier.covers_])
     held = np.array([c.counts.sum() for c in classifier.covers_])
-    print("\nMadelon, from the covers: 20 of 500 columns tell the classes, and only together")
+    print('\nMadelon, from the covers; "telling" are the 20 columns a random forest finds most important')
     print(f"  columns on the axes of a cover: {width.mean():.1f}; telling ones: {used.mean():.1f}")
     print(f"  training rows of a cover: median {np.median(held):.0f} of {held.sum() // 25}")
     share = used / width
@@ -275,11 +275,6 @@ def weak() -> None:
                 f"  votes by covers with {100 * low:.0f} to {100 * min(high, 1):.0f}% telling columns: "
                 f"{100 * chosen.mean():5.1f}% of the votes, right {100 * right[chosen].mean():.1f}%"
             )
-    print(
-        "  A projection adds up columns; each useless one blurs it, and those that tell only together are\n"
-        "  drawn together by luck. Pure rectangles on blurred projections cover training rows and say\n"
-        "  little of others."
-    )
 
 
 def main() -> None:
