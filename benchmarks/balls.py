@@ -5,8 +5,8 @@
     python -m benchmarks.balls table3 time # only these parts
     python -m benchmarks.balls --pictures FOLDER  # the pictures of the guide
 
-The spiral of table 3 has 1.75 turns; with 2.5 or 3 turns the wanted accuracies are not reached. The exponent of
-time is fitted over all sizes; over the larger ones alone it is higher.
+The spiral of table 3 has 1.75 turns; with 2.5 or 3 turns the wanted accuracies are not reached. The exponent
+of time is fitted over all sizes; over the larger ones alone it is higher.
 
 Each figure is printed beside the one wanted. "best" is what the guide advises for accuracy: local balls,
 ``prior="paper"``, five neighbours.
