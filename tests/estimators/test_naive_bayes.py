@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 
 import numpy as np
@@ -233,3 +234,22 @@ def test_saved_and_loaded(tmp_path):
     save(classifier, tmp_path / "model.json")
     again = load(tmp_path / "model.json")
     np.testing.assert_array_equal(again.log_proba(read_table(X)), classifier.predict_log_proba(X))
+
+
+def test_an_optimum_far_from_the_best_is_not_averaged(monkeypatch):
+    rng = np.random.default_rng(0)
+    X, y = grid_of_classes(rng, 2000)
+    classifier = NaiveBayesClassifier(True).fit(X, y)
+    for variable in classifier.model_.variables:
+        assert len(variable.partitions) > 1
+        levels = [partition.level for partition in variable.partitions]
+        assert levels == sorted(levels, reverse=True)
+        assert levels[-1] >= 0.9 * levels[0]
+
+    from damier.estimators import naive_bayes
+
+    kept = classifier.model_.variables[0].partitions[0]
+    poor = dataclasses.replace(kept, cost=kept.null_cost - 0.5 * (kept.null_cost - kept.cost))
+    monkeypatch.setattr(naive_bayes, "joint_partitions", lambda *_, **__: (kept, poor))
+    again = NaiveBayesClassifier(True).fit(X[:, :1], y)
+    assert again.model_.variables[0].partitions == (kept,)

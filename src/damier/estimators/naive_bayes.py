@@ -42,7 +42,7 @@ class NaiveBayesClassifier(ClassifierMixin, TableEstimator):
         in :class:`MODLDiscretizer`; all else is estimated on the labeled rows.
     average_starts : bool, default=True
         With ``group_classes``, average the evidence of the distinct optima that the random starts reach for a
-        variable; False keeps the best alone.
+        variable, as far as their level is at least nine tenths of the best; False keeps the best alone.
     search : {"auto", "greedy", "exact"}, default="auto"
         As in :class:`MODLEncoder`; unused where classes are grouped.
     n_starts : int, default=10
@@ -164,7 +164,10 @@ class NaiveBayesClassifier(ClassifierMixin, TableEstimator):
                 ),
             )
         found = joint_partitions(column, training.target, training.weights, n_starts=self.n_starts)
-        return found if self.average_starts else found[:1]
+        if not self.average_starts:
+            return found[:1]
+        # An optimum far from the best knows less of the classes, and would only blur what the best knows.
+        return tuple(partition for partition in found if partition.level >= 0.9 * found[0].level)
 
     @property
     def feature_importances_(self) -> FloatArray:

@@ -99,9 +99,9 @@ def _rounds(state: _State, effort: int, seed: int) -> Iterator[list[Start]]:
             if kind == "forward":
                 amount = 1.0 if number == 0 else 0.5
             elif kind == "screen":
-                amount = min(1.0, 0.25 * 2**number) if not state.informative else 0.125
+                amount = min(1.0, 0.25 * 2.0 ** min(number, 60)) if not state.informative else 0.125
             elif kind == "rank one":
-                amount = min(1.0, 0.5 * 2**number)
+                amount = min(1.0, 0.5 * 2.0 ** min(number, 60))
             else:
                 amount = (1 + (number + place) % 4) / 4
             starts.append(Start(kind, (seed, number, place), state.best, amount))
