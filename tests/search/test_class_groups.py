@@ -96,3 +96,13 @@ def test_noise_comes_out_as_one_cell():
     found = partition_with_classes(np.arange(2000), 2000, rng.integers(0, 30, 2000), 30, ordered=True)[0]
     assert found.counts.shape == (1, 1)
     assert found.cost == pytest.approx(found.null_cost)
+
+
+def test_weights_of_any_size():
+    rng = np.random.default_rng(0)
+    codes = rng.integers(0, 6, 60)
+    elements = codes % 3
+    heavy = partition_with_classes(elements, 3, codes, 6, ordered=True, weights=np.full(60, 10**11))[0]
+    repeated = partition_with_classes(elements, 3, codes, 6, ordered=True, weights=np.full(60, 10))[0]
+    np.testing.assert_array_equal(heavy.class_groups, repeated.class_groups)
+    np.testing.assert_array_equal(heavy.parts, repeated.parts)

@@ -293,3 +293,14 @@ for n_classes in (2, 3):
     ]
     assert told[0] == told[1]
     assert "[" in told[0]
+
+
+@pytest.mark.parametrize("weight", [1, 10**9, 10**12])
+@pytest.mark.parametrize("search", ["greedy", "auto"])
+def test_weights_of_any_size_come_to_an_end(search, weight):
+    rng = np.random.default_rng(0)
+    codes = rng.integers(0, 3, 200).astype(np.int32)
+    values = rng.normal(size=200) + codes
+    found = discretize(values, codes, 3, weights=np.full(200, weight), search=search)
+    assert found.counts.sum() == 200 * weight
+    assert found.cost <= found.null_cost

@@ -8,6 +8,9 @@ from scipy.special import gammaln
 from damier.criteria._checks import IntArray, class_counts_table, whole_counts
 from damier.criteria.combinatorics import log_binomial
 
+# The best class totals are quotients of products of two counts, which must fit 64 bits.
+MOST_ROWS = 1 << 31
+
 
 def _labeled_and_totals(labeled: Any, totals: Any) -> tuple[IntArray, IntArray]:
     table = whole_counts(labeled, "labeled", ndim=2)
@@ -17,7 +20,22 @@ def _labeled_and_totals(labeled: Any, totals: Any) -> tuple[IntArray, IntArray]:
     if (table.sum(axis=1) > sizes).any():
         raise ValueError("an interval has more labeled instances than instances: totals counts both kinds")
     class_counts_table(sizes[:, None], "totals")
+    check_total(int(sizes.sum()))
     return table, sizes
+
+
+def check_total(total: int) -> None:
+    """Refuse more rows than products of two counts of them can be computed for.
+
+    Raises
+    ------
+    ValueError
+        If there are more than `MOST_ROWS`.
+    """
+    if total > MOST_ROWS:
+        raise ValueError(
+            f"partly labeled intervals take up to 2**31 rows, not {total:,}: scale sample_weight down"
+        )
 
 
 def best_class_totals(labeled: Any, totals: Any) -> IntArray:

@@ -7,7 +7,7 @@ the best.
 
 Legend of the kernel: W classes, J groups, I input parts; ``table[w, i]`` rows of class w in part i,
 ``super_table[j, i]`` the same for a group, ``m[j]`` classes and ``n[j]`` rows of a group, ``lf`` the
-log-factorials.
+table that ``log_factorial`` reads.
 """
 
 from __future__ import annotations
@@ -20,8 +20,9 @@ import numba
 import numpy as np
 import numpy.typing as npt
 
-from damier.criteria import class_grouping_cost, log_bell_table, log_binomial, log_factorials
+from damier.criteria import class_grouping_cost, log_bell_table, log_binomial
 from damier.search.ordered import partition_ordered
+from damier.search.ordered_costs import factorial_table, log_factorial
 from damier.search.unordered import partition_unordered
 
 IntArray = npt.NDArray[np.int64]
@@ -35,18 +36,18 @@ _MOST_CLASSES_TRIED = 5
 @numba.njit(cache=True, nogil=True)
 def _group_cost(row: IntArray, n: int, m: int, lf: FloatArray) -> float:
     """Everything in the criterion that belongs to one group of classes."""
-    cost: float = lf[n + m - 1] - lf[m - 1]
+    cost: float = log_factorial(lf, n + m - 1) - log_factorial(lf, m - 1)
     for i in range(row.size):
-        cost -= lf[row[i]]
+        cost -= log_factorial(lf, row[i])
     return cost
 
 
 @numba.njit(cache=True, nogil=True)
 def _count_cost(n_groups: int, part_sizes: IntArray, log_bell: FloatArray, lf: FloatArray) -> float:
     """Everything in the criterion that depends on the number of groups alone."""
-    cost: float = log_bell[n_groups] - part_sizes.size * lf[n_groups - 1]
+    cost: float = log_bell[n_groups] - part_sizes.size * log_factorial(lf, n_groups - 1)
     for i in range(part_sizes.size):
-        cost += lf[part_sizes[i] + n_groups - 1]
+        cost += log_factorial(lf, part_sizes[i] + n_groups - 1)
     return cost
 
 
@@ -85,11 +86,13 @@ def _move_classes(
             leaving = 0.0
             for f in range(n_filled):
                 i = filled[f]
-                leaving += lf[super_table[a, i]] - lf[super_table[a, i] - table[w, i]]
-            leaving -= lf[n[a] + m[a] - 1] - lf[m[a] - 1]
+                leaving += log_factorial(lf, super_table[a, i]) - log_factorial(
+                    lf, super_table[a, i] - table[w, i]
+                )
+            leaving -= log_factorial(lf, n[a] + m[a] - 1) - log_factorial(lf, m[a] - 1)
             after_leaving = n_groups
             if m[a] > 1:
-                leaving += lf[n[a] - size + m[a] - 2] - lf[m[a] - 2]
+                leaving += log_factorial(lf, n[a] - size + m[a] - 2) - log_factorial(lf, m[a] - 2)
             else:
                 after_leaving -= 1
             best_delta = -1e-9
@@ -101,18 +104,25 @@ def _move_classes(
                 if m[b] == 0:
                     empty = b
                     continue
-                joining = lf[n[b] + size + m[b]] - lf[m[b]] - lf[n[b] + m[b] - 1] + lf[m[b] - 1]
+                joining = (
+                    log_factorial(lf, n[b] + size + m[b])
+                    - log_factorial(lf, m[b])
+                    - log_factorial(lf, n[b] + m[b] - 1)
+                    + log_factorial(lf, m[b] - 1)
+                )
                 for f in range(n_filled):
                     i = filled[f]
-                    joining -= lf[super_table[b, i] + table[w, i]] - lf[super_table[b, i]]
+                    joining -= log_factorial(lf, super_table[b, i] + table[w, i]) - log_factorial(
+                        lf, super_table[b, i]
+                    )
                 delta = leaving + joining + count_cost[after_leaving] - count_cost[n_groups]
                 if delta < best_delta:
                     best_delta = delta
                     best = b
             if empty >= 0 and m[a] > 1:
-                joining = lf[size]
+                joining = log_factorial(lf, size)
                 for f in range(n_filled):
-                    joining -= lf[table[w, filled[f]]]
+                    joining -= log_factorial(lf, table[w, filled[f]])
                 delta = leaving + joining + count_cost[n_groups + 1] - count_cost[n_groups]
                 if delta < best_delta:
                     best_delta = delta
@@ -350,7 +360,7 @@ class _Problem:
         self.n_rows = self.elements.size if weights is None else int(np.sum(weights))
         self.class_counts = self._count(self.codes, n_classes)
         self.log_bell_classes = np.concatenate([[np.inf], log_bell_table(n_classes, n_classes)[1:]])
-        self.lf = log_factorials(self.n_rows + n_classes)
+        self.lf = factorial_table(self.n_rows + n_classes)
         parts = np.arange(1, n_elements + 1)
         if ordered:
             self.penalty = np.log(self.n_rows) + log_binomial(self.n_rows + parts - 1, parts - 1)

@@ -18,8 +18,10 @@ IntArray = npt.NDArray[np.int64]
 
 # Cost differences below this are rounding; equal merges are then made from left to right.
 _RESOLUTION = 1e-9
-# What a change must gain: more than sums of a million differences can err.
+# What a change must gain: more than sums of a million differences can err, also relative to log N!, for
+# weights may add up to any N.
 _LEAST_GAIN = 1e-7
+_LEAST_RELATIVE_GAIN = 1e-13
 
 
 @numba.njit(cache=True, nogil=True)
@@ -193,7 +195,14 @@ def _improve(cls, cnt, ptr, n_classes, table, penalty, starts, widest, reach):  
     stale = np.ones((3, room), np.bool_)
     near = np.empty(n_classes, np.int64)
     far = np.empty(n_classes, np.int64)
-    while n_parts < room:
+    total = 0
+    for i in range(cnt.shape[0]):
+        total += cnt[i]
+    least_gain = max(_LEAST_GAIN, _LEAST_RELATIVE_GAIN * log_factorial(table, total))
+    # Far more steps than ever gain: should rounding turn in circles after all, it ends here.
+    for _ in range(1000 + 4 * n_elements):
+        if n_parts >= room:
+            break
         for width in range(1, widest + 1):
             for p in range(n_parts - width + 1):
                 if not stale[width - 1, p]:
@@ -212,7 +221,7 @@ def _improve(cls, cnt, ptr, n_classes, table, penalty, starts, widest, reach):  
             grow = penalty[n_parts] - penalty[n_parts - 1]
         if n_parts > 1:
             shrink = penalty[n_parts - 2] - penalty[n_parts - 1]
-        least = -_LEAST_GAIN
+        least = -least_gain
         best = span = 0
         cut = True
         for p in range(n_parts):

@@ -21,6 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from damier.criteria import semi_supervised_cost
+from damier.criteria.semi_supervised import check_total
 from damier.search.ordered import OrderedSolution, discretize, partition_ordered
 from damier.search.ordered_costs import factorial_table, interval_penalties, log_factorial
 
@@ -242,6 +243,7 @@ def discretize_partly_labeled(
     if (codes >= 0).all():
         return discretize(values, codes, n_classes, weights=weights, search=search)
     places = _Places.of(values, codes, max(n_classes, 1), weights)
+    check_total(places.total)
     table = factorial_table(places.total + places.prefix.shape[1])
     n_distinct = places.values.size
     if search == "exact" and n_distinct > _MOST_PLACES_EXACT:
