@@ -184,3 +184,9 @@ def test_places_of_a_bound_follow_the_interval_rule():
 def test_rows_of_weight_zero_where_no_row_is_labeled():
     found = MODLDiscretizer(semi_supervised="criterion").fit([[1.0], [2.0]], [-1, -1], sample_weight=[1, 0])
     assert found.partitions_["x0"].n_parts == 1
+
+
+def test_weights_too_large_for_the_criterion_are_refused():
+    discretizer = MODLDiscretizer(semi_supervised="criterion")
+    with pytest.raises(ValueError, match="scale sample_weight down"):
+        discretizer.fit([[1.0], [2.0], [3.0]], [0, 1, -1], sample_weight=[2**30, 2**30, 2**30])
