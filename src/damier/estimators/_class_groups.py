@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from damier.intake import Column, NumericColumn, Target
-from damier.intake.table import FloatArray, IntArray
+from damier.intake.table import IntArray
 from damier.models import GroupPartition, IntervalPartition, Partition
 
 
@@ -21,11 +21,12 @@ def joint_partitions(
 ) -> tuple[Partition, ...]:
     """Partition a column together with the classes; return the distinct optima found, the best first."""
     from damier.search.class_groups import partition_with_classes
+    from damier.search.semi_supervised import distinct_values
 
     ordered = isinstance(column, NumericColumn)
     elements: IntArray
     if isinstance(column, NumericColumn):
-        values, elements = _distinct(column.values)
+        values, elements = distinct_values(column.values)
         n_elements = values.size
     else:
         elements, n_elements = column.codes.astype(np.int64), len(column.categories)
@@ -67,15 +68,6 @@ def joint_partitions(
         else:
             partitions.append(GroupPartition.from_codes(solution.parts, n_parts, column.categories, **fields))
     return tuple(partitions)
-
-
-def _distinct(values: FloatArray) -> tuple[FloatArray, IntArray]:
-    """Distinct values, a missing one before all others, and the index of each row's value among them."""
-    distinct, elements = np.unique(values, return_inverse=True)
-    if distinct.size and np.isnan(distinct[-1]):
-        distinct = np.roll(distinct, 1)
-        elements = (elements + 1) % distinct.size
-    return distinct, elements
 
 
 def _groups(labels: IntArray, target: Target) -> tuple[tuple[Any, ...], ...]:

@@ -143,7 +143,7 @@ class _Places:
         """Sort the column, missing values first."""
         labeled = codes >= 0
         distinct, sizes = _counted(values, weights)
-        known, of_row = _distinct(values[labeled])
+        known, of_row = distinct_values(values[labeled])
         keys = of_row * n_classes + codes[labeled]
         size = known.size * n_classes
         counts = np.bincount(keys, None if weights is None else weights[labeled], size)
@@ -172,7 +172,7 @@ class _Places:
         return first, last
 
 
-def _distinct(values: FloatArray) -> tuple[FloatArray, IntArray]:
+def distinct_values(values: FloatArray) -> tuple[FloatArray, IntArray]:
     """Distinct values, a missing one before all others, and the index of each row's among them."""
     distinct, of_row = np.unique(values, return_inverse=True)
     if distinct.size and np.isnan(distinct[-1]):
@@ -183,7 +183,7 @@ def _distinct(values: FloatArray) -> tuple[FloatArray, IntArray]:
 def _counted(values: FloatArray, weights: IntArray | None) -> tuple[FloatArray, IntArray]:
     """Distinct values, a missing one before all others, and the rows of each."""
     if weights is not None:
-        distinct, of_row = _distinct(values)
+        distinct, of_row = distinct_values(values)
         return distinct, np.bincount(of_row, weights).astype(np.int64)
     ordered = np.sort(values)
     n_missing = int(np.count_nonzero(np.isnan(ordered)))
