@@ -6,6 +6,7 @@ import json
 import sys
 import time
 import warnings
+from functools import partial
 from pathlib import Path
 
 import pandas as pd
@@ -16,8 +17,9 @@ def main(folder: str, mode: str) -> None:
     from khiops.sklearn import KhiopsClassifier
 
     warnings.simplefilter("ignore")
-    train = pd.read_csv(Path(folder) / "train.csv", dtype={"class": str})
-    test = pd.read_csv(Path(folder) / "test.csv", dtype={"class": str})
+    # "NA" is a pair of letters here, not a missing class.
+    read = partial(pd.read_csv, dtype={"class": str}, keep_default_na=False, na_values=[""])
+    train, test = read(Path(folder) / "train.csv"), read(Path(folder) / "test.csv")
     model = KhiopsClassifier(n_trees=0, group_target_value=mode == "group", verbose=False)
     begin = time.perf_counter()
     model.fit(train.drop(columns="class"), train["class"])

@@ -210,9 +210,9 @@ def table_of_sets(names: list[str], n_folds: int, peer: str | None, n_jobs: int 
         khiops = khiops_fold(data.X, y, peer)
         grouped, grouped_sd, plain, plain_sd, binned, _ = PAPER[name]
         gains[name] = found["ANB"].mean - found["NB"].mean
-        close = abs(found["NB"].mean - plain) <= 2 * max(plain_sd, found["NB"].deviation, 0.0005) and abs(
+        close = abs(found["NB"].mean - plain) <= 2 * max(plain_sd, 0.001) and abs(
             found["NB(G)"].mean - grouped
-        ) <= 2 * max(grouped_sd, found["NB(G)"].deviation, 0.0005)
+        ) <= 2 * max(grouped_sd, 0.001)
         if name not in APART:
             for method in means:
                 means[method].append(found[method].mean)

@@ -236,7 +236,7 @@ def _grid_and_pairs(
                     f"{len(state.axes)} columns, {state.n_starts} starts"
                 )
 
-        classifier = DataGridClassifier(time_limit=seconds, effort=6, random_state=0, n_jobs=n_jobs)
+        classifier = DataGridClassifier(time_limit=seconds, effort=4, random_state=0, n_jobs=n_jobs)
         grid = classifier.fit(inputs, labels, progress=tell).grid_
     # enough to show what interacts: pairs of a dozen columns, on a sample of the rows
     names = sorted(levels, key=lambda name: -levels[name])[:PAIRED_COLUMNS]

@@ -53,7 +53,10 @@ class Climber:
         self.work = new_work(problem, stop)
         self.stop = stop
         self.n_axes, self.n_rows = problem.order.shape
-        self.axes: Axes = np.flatnonzero(problem.n_values > 1)
+        # A grid costs no less than the prior of any variable in it: one that costs more than the null model
+        # just to be cut in two (an identifier, say) is in no grid worth having.
+        cut_in_two = problem.axis_prior[problem.prior_row, 2]
+        self.axes: Axes = np.flatnonzero((problem.n_values > 1) & (cut_in_two < self.null().cost))
         self.log2_rows = max(1, int(math.log2(max(2, self.n_rows))))
         self.kinds: dict[str, Callable[[Start, np.random.Generator], Solution]] = {
             "single axes": self._single_axes,
