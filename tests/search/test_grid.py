@@ -271,7 +271,12 @@ def test_interruption_returns_the_best_so_far():
             heard.set()
             signal.raise_signal(signal.SIGINT)
 
-    found = search_grid(axes, classes, 3, effort=engine.ENDLESS_EFFORT, progress=after_a_round)
+    # A process started in the background by a shell ignores Ctrl-C, and so would this test.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        found = search_grid(axes, classes, 3, effort=engine.ENDLESS_EFFORT, progress=after_a_round)
+    finally:
+        signal.signal(signal.SIGINT, before)
     assert found.interrupted
     assert found.best.cost < found.null_cost
 
