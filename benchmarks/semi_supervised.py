@@ -229,7 +229,7 @@ def section_6(names: list[str], n_repeats: int, folder: Path | None) -> None:
         return
     told = pd.concat(found)
     mean = told.groupby(["set", "labels", "method"], sort=False)["test"].mean().unstack("method")
-    shown = Table(title=f"Test AUC, {n_repeats} times 2 folds: supervised / bounds / criterion")
+    shown = Table(title=f"Test AUC, {n_repeats} times 2 folds: supervised, below it bounds, then criterion")
     counts = [n for n in LABELS if n in set(mean.index.get_level_values("labels"))]
     shown.add_column("set")
     for n in counts:
@@ -241,7 +241,7 @@ def section_6(names: list[str], n_repeats: int, folder: Path | None) -> None:
             cells.append(
                 ""
                 if row is None
-                else "/".join(f"{row[m] * 100:.1f}" for m in ("supervised", "bounds", "criterion"))
+                else "\n".join(f"{row[m] * 100:.1f}" for m in ("supervised", "bounds", "criterion"))
             )
         shown.add_row(name, *cells)
     console.print(shown)
