@@ -6,6 +6,7 @@ as it was when its round began, so the result for a seed does not depend on how 
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 import queue
@@ -156,6 +157,8 @@ def search_grid(
     progress : callable, optional
         Called after each round.
     """
+    if time_limit is not None:
+        _compile()
     began = time.monotonic()
     if effort is None:
         effort = DEFAULT_EFFORT if time_limit is None else ENDLESS_EFFORT
@@ -199,6 +202,15 @@ def search_grid(
         seconds=time.monotonic() - began,
         interrupted=interrupted,
     )
+
+
+@functools.cache
+def _compile() -> None:
+    """Search a tiny table, so that compiling the kernels does not eat the time a search is given."""
+    rows = np.arange(32, dtype=np.int32)
+    axes = [AxisCodes(rows % 8, 8, False), AxisCodes(rows // 8, 4, True), AxisCodes(rows % 3, 3, False)]
+    classes = ((rows % 8 > 3) ^ (rows // 8 > 1)).astype(np.int32)
+    search_grid(axes, classes, 2, effort=3)
 
 
 def _run_rounds(
