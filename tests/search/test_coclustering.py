@@ -87,6 +87,38 @@ def test_every_step_changes_the_cost_as_it_says(seed, n_rows, n_columns, row_clu
     assert kept == 0 or tree.costs[kept - 1] == pytest.approx(min(tree.costs))
 
 
+@settings(max_examples=25)
+@given(st.integers(0, 10**6), st.integers(2, 9), st.integers(1, 4))
+def test_redrawn_labels_follow_the_cost(seed, n_values, most):
+    """Cold draws go down only; hot ones keep cells and totals whole."""
+    rng = np.random.default_rng(seed)
+    table = random_table(rng, n_values, 6, mean=rng.choice([0.2, 2.0, 15.0]))
+    search = search_of(table, rng.integers(0, most, n_values), rng.integers(0, 3, 6), seed)
+    search.redraw(0, most, 2.0)
+    assert search.rows.n_clusters <= most
+    for axis in (0, 1, 0, 1):
+        before = naive_cost(table, search)
+        search.redraw(axis, most, 0.0)
+        assert naive_cost(table, search) <= before + 1e-6
+
+
+def test_draws_are_as_frequent_as_their_costs_say():
+    """One value between two clusters: the odds are those of the literal costs."""
+    table = np.array([[3, 0], [0, 3], [2, 1]])
+    costs = [naive.coclustering_cost(table.tolist(), [0, 1, side], [0, 1]) for side in (0, 1, 2)]
+    temperature = 1.5
+    odds = np.exp(-np.array(costs) / temperature)
+    search = search_of(table, [0, 1, 0], [0, 1])
+    drawn = np.zeros(3)
+    for _ in range(3000):
+        values, clusters = search._clusters(0, 3)
+        noise = temperature * search.rng.gumbel(size=(1, 3))
+        state.redraw_labels(np.array([2]), values, clusters, search.rows.n_clusters, noise)
+        drawn[search.rows.labels[2]] += 1
+        search.rows.labels[2] = 0
+    np.testing.assert_allclose(drawn / 3000, odds / odds.sum(), atol=0.04)
+
+
 @settings(max_examples=15)
 @given(st.integers(0, 10**6))
 def test_each_merge_is_the_cheapest_of_all_pairs(seed):
@@ -173,6 +205,16 @@ def test_planted_blocks_are_found(seed):
     assert len(set(zip(found.row_labels, rows, strict=True))) == len(set(rows))
 
 
+@pytest.mark.parametrize("seed", [0, 6, 9])
+def test_blocks_hardly_worth_their_cost_are_found(seed):
+    """Eight ones a value: moves that only go down end in one block."""
+    table, rows, columns = planted(np.random.default_rng(seed), (280, 250), (6, 6), 2100, spread=0.6)
+    null = coclustering_cost(table, np.zeros(len(rows)), np.zeros(len(columns)))
+    cost = coclustering_cost(table, rows, columns)
+    found = cc.search_coclustering(sparse_counts(table))
+    assert coclustering_cost(table, found.row_labels, found.column_labels) < min(cost, null)
+
+
 @pytest.mark.parametrize("seed", range(4))
 def test_noise_is_one_block(seed):
     rng = np.random.default_rng(seed)
@@ -243,7 +285,7 @@ def test_blocks_that_no_split_of_one_axis_shows():
 
 def test_vectors_are_orthonormal_and_dependent_ones_vanish():
     rng = np.random.default_rng(0)
-    Y = rng.normal(size=(40, 4)).astype(np.float32)
-    Y[:, 2] = Y[:, 0] - Y[:, 1]
-    spectral.orthonormalize(Y)
-    np.testing.assert_allclose(Y.T @ Y, np.diag([1, 1, 0, 1]), atol=1e-5)
+    lines = rng.normal(size=(4, 40)).astype(np.float32)
+    lines[2] = lines[0] - lines[1]
+    spectral.orthonormalize(lines)
+    np.testing.assert_allclose(lines @ lines.T, np.diag([1, 1, 0, 1]), atol=1e-5)

@@ -20,10 +20,13 @@ Progress = Callable[[str, float, int, int], None]
 
 # share of the cost that a round must gain for the search to go on, at effort 1
 _SMALL_GAIN = 2e-5
-# clusters of the coarse start: few enough for the first moves to find their feet
-_START_ROWS, _START_COLUMNS = 10, 20
-# centres of the spectral starts, in turn: few of them serve the sparsest tables best
-_START_CENTRES = (48, 12, 24, 6)
+# clusters of the starts, in turn: few serve the sparsest tables best, many show small blocks
+_SPECTRAL_CENTRES = (48, 12, 24, 6)
+_ANNEALED_CLUSTERS = (8, 16, 2, 4, 32, 3)
+# draws of every value while the temperature falls: as many as this makes of entries, within bounds
+_ANNEALED_ENTRIES, _FEWEST_SWEEPS, _MOST_SWEEPS = 2_000_000, 20, 150
+# from so many entries on one start must do
+_LARGE = 400_000
 # tables with no more values than this on either side are also searched from single values
 _FEW_VALUES = 128
 
@@ -48,6 +51,7 @@ class _Run:
         self.search = search
         self.effort = effort
         self.progress = progress
+        self.large = len(search.rows.entries) > _LARGE
         self.n_rounds = 0
         self.best_cost = search.cost()
         self.best_labels = self._labels()
@@ -79,7 +83,7 @@ class _Run:
         for _ in range(2):
             self._move_both(2)
             # far enough past the first minimum to leave it, and not down to one block every time
-            self.search.merge(max(20, sum(axis.n_clusters for axis in self.search.axes) // 6))
+            self.search.merge(max(100, sum(axis.n_clusters for axis in self.search.axes) // 6))
         self._move_both(2)
 
     def from_single_values(self) -> None:
@@ -90,16 +94,22 @@ class _Run:
         self._polish()
         self.note("merged from single values")
 
-    def _coarse_start(self) -> None:
-        """Few clusters at random, moves until they find their feet."""
+    def _annealed_start(self, n_clusters: int) -> None:
+        """Few clusters at random, values drawn again and again while the temperature falls.
+
+        Where the table holds little more than noise, moves that only go down end at once; this finds blocks
+        that are barely worth their cost.
+        """
         search = self.search
-        for axis, n_start in zip(search.axes, (_START_ROWS, _START_COLUMNS), strict=True):
-            n_start = min(n_start, max(1, axis.n_values // 2))
-            axis.labels = search.rng.integers(0, n_start, axis.n_values, np.int32)
+        n_clusters = min(n_clusters, *(max(1, axis.n_values // 2) for axis in search.axes))
+        for axis in search.axes:
+            axis.labels = search.rng.integers(0, n_clusters, axis.n_values, np.int32)
             axis.close_gaps()
-        for _ in range(4):
-            if self._move_both(2) > -1e-9:
-                break
+        most = int(_MOST_SWEEPS * min(1.0, self.effort))
+        n_sweeps = max(_FEWEST_SWEEPS, min(most, _ANNEALED_ENTRIES // len(search.rows.entries)))
+        for temperature in np.linspace(1, 0, n_sweeps):
+            for side in (0, 1):
+                search.redraw(side, n_clusters, float(temperature))
 
     def _spectral_start(self, n_centres: int) -> None:
         """Clusters of the singular vectors, then moves."""
@@ -110,16 +120,25 @@ class _Run:
         for _ in range(3):
             self._move_both(1)
 
-    def grow(self, start: int) -> None:
-        """Start (from the table's singular vectors, every second time), then splits, moves and merges."""
-        search = self.search
-        spectral = start % 2 == 0
-        if spectral:
-            self._spectral_start(_START_CENTRES[start // 2 % len(_START_CENTRES)])
-        else:
-            self._coarse_start()
+    def _start(self, number: int) -> float:
+        """Set up the better of two starts; return its cost."""
+        n_centres = _SPECTRAL_CENTRES[number % len(_SPECTRAL_CENTRES)]
+        self._spectral_start(n_centres)
         self._polish()
-        cost = self.note("spectral start" if spectral else "coarse start")
+        cost, labels = self.note("spectral start"), self._labels()
+        if self.large and min(axis.n_clusters for axis in self.search.axes) >= n_centres:
+            return cost  # every centre is worth its cost: far from noise, and annealing would not go further
+        self._annealed_start(_ANNEALED_CLUSTERS[number % len(_ANNEALED_CLUSTERS)])
+        self._polish()
+        annealed = self.note("annealed start")
+        if annealed > cost:
+            self.search.rows.labels, self.search.columns.labels = labels
+        return min(cost, annealed)
+
+    def grow(self, start: int) -> None:
+        """Start, then splits, moves and merges as long as they gain."""
+        search = self.search
+        cost = self._start(start)
         own_labels, way = self._labels(), 0
         for number in range(1000):
             if way == 2:
@@ -195,15 +214,18 @@ def search_coclustering(
         try:
             if max(axis.n_values for axis in search.axes) <= _FEW_VALUES:
                 run.from_single_values()
-            n_starts = max(1, int(min(10, 400_000 / len(search.rows.entries)) * effort))
+            n_entries = len(search.rows.entries)
+            n_starts = max(1, round(effort * (min(8, 100_000 // n_entries) + (not run.large))))
             for start in range(n_starts):
                 run.grow(start)
         except TimeUp:
             ended = "time limit"
-            run.note("time limit")
         except KeyboardInterrupt:
             ended = "interrupted"
-            run.note("interrupted")
+        if ended != "converged":
+            if run.n_rounds == 0:
+                search.merge()  # there may be nothing better yet than what this makes of the start
+            run.note(ended)
         tree = run.finish()
         row_typicality, column_typicality = search.typicality(0), search.typicality(1)
     finally:

@@ -13,7 +13,7 @@ of this axis move, so it is counted once per phase (``count_profiles``).
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import numba
 import numpy as np
@@ -22,9 +22,35 @@ import numpy.typing as npt
 Array = npt.NDArray[Any]
 
 _HALF_LOG_2PI = 0.9189385332046727
+_COUNTS_KEPT = 64
 
 
-@numba.njit(cache=True, nogil=True, inline="always")
+class Profiles(NamedTuple):
+    """Values of this axis: profiles, instances, clusters.
+
+    The profile of value ``v`` is ``cluster[e]``, ``counts[e]`` for ``e`` from ``start[v]`` on, ``lengths[v]``
+    of them.
+    """
+
+    start: Array
+    lengths: Array
+    cluster: Array
+    counts: Array
+    totals: Array
+    labels: Array
+
+
+class Clusters(NamedTuple):
+    """Clusters of this axis, and the tables that price them: see the symbols above."""
+
+    T: Array
+    N: Array
+    m: Array
+    size: Array
+    lf: Array
+
+
+@numba.njit(cache=True, nogil=True, error_model="numpy")
 def log_factorial(lf: Array, x: int) -> float:
     """Log of x!, from the table where it reaches, else by Stirling's series (exact to 1e-12 there)."""
     if x < lf.shape[0]:
@@ -32,7 +58,7 @@ def log_factorial(lf: Array, x: int) -> float:
     return x * math.log(x) - x + 0.5 * math.log(x) + _HALF_LOG_2PI + 1.0 / (12.0 * x)
 
 
-@numba.njit(cache=True, nogil=True, inline="always")
+@numba.njit(cache=True, nogil=True, error_model="numpy")
 def cluster_cost(lf: Array, instances: int, values: int) -> float:
     """Price one cluster of ``values`` values and ``instances`` instances; an empty one costs nothing."""
     if values == 0:
@@ -40,7 +66,7 @@ def cluster_cost(lf: Array, instances: int, values: int) -> float:
     return float(log_factorial(lf, instances + values - 1) - log_factorial(lf, values - 1))
 
 
-@numba.njit(cache=True, nogil=True)
+@numba.njit(cache=True, nogil=True, error_model="numpy")
 def count_profiles(
     first: int,
     last: int,
@@ -74,19 +100,17 @@ def count_profiles(
         lengths[v] = end - begin
 
 
-@numba.njit(cache=True, nogil=True)
-def fill_cells(
-    indptr: Array, lengths: Array, profile_cluster: Array, profile_count: Array, labels: Array, T: Array
-) -> None:
+@numba.njit(cache=True, nogil=True, error_model="numpy")
+def fill_cells(values: Profiles, T: Array) -> None:
     """Sum the profiles of each cluster's values into ``T`` (other clusters x clusters)."""
     T[:, :] = 0
-    for v in range(labels.shape[0]):
-        j = labels[v]
-        for e in range(indptr[v], indptr[v] + lengths[v]):
-            T[profile_cluster[e], j] += profile_count[e]
+    for v in range(values.labels.shape[0]):
+        j = values.labels[v]
+        for e in range(values.start[v], values.start[v] + values.lengths[v]):
+            T[values.cluster[e], j] += values.counts[e]
 
 
-@numba.njit(cache=True, nogil=True)
+@numba.njit(cache=True, nogil=True, error_model="numpy")
 def fill_steps(first: int, last: int, T: Array, lf: Array, steps: Array) -> None:
     """Tabulate ``lf[T + c] - lf[T]`` in float32 for c = 1 .. C, lines ``first`` to ``last`` of ``T``.
 
@@ -99,50 +123,31 @@ def fill_steps(first: int, last: int, T: Array, lf: Array, steps: Array) -> None
                 steps[c, k, j] = log_factorial(lf, t + c + 1) - log_factorial(lf, t)
 
 
-@numba.njit(cache=True, nogil=True)
-def _leaving_gain(
-    begin: int,
-    end: int,
-    profile_cluster: Array,
-    profile_count: Array,
-    n_v: int,
-    a: int,
-    T: Array,
-    N: Array,
-    m: Array,
-    n_live: int,
-    size: Array,
-    lf: Array,
-) -> float:
-    """Tell what the rest costs less when a value leaves cluster ``a``, apart from where it goes."""
-    gain = cluster_cost(lf, N[a], m[a]) - cluster_cost(lf, N[a] - n_v, m[a] - 1)
+@numba.njit(cache=True, nogil=True, error_model="numpy")
+def _leaving_gain(v: int, values: Profiles, clusters: Clusters, n_live: int) -> float:
+    """Tell what the rest costs less when value ``v`` leaves its cluster, apart from where it goes."""
+    T, N, m, size, lf = clusters
+    a = values.labels[v]
+    begin = values.start[v]
+    gain = cluster_cost(lf, N[a], m[a]) - cluster_cost(lf, N[a] - values.totals[v], m[a] - 1)
     if m[a] == 1:
         gain += size[n_live] - size[n_live - 1]
-    for e in range(begin, end):
-        t = T[profile_cluster[e], a]
-        gain -= log_factorial(lf, t) - log_factorial(lf, t - profile_count[e])
+    for e in range(begin, begin + values.lengths[v]):
+        t = T[values.cluster[e], a]
+        gain -= log_factorial(lf, t) - log_factorial(lf, t - values.counts[e])
     return float(gain)
 
 
-@numba.njit(cache=True, nogil=True)
+@numba.njit(cache=True, nogil=True, error_model="numpy")
 def propose_moves(
     order: Array,
     first: int,
     last: int,
-    indptr: Array,
-    lengths: Array,
-    profile_cluster: Array,
-    profile_count: Array,
-    totals: Array,
-    labels: Array,
-    T: Array,
+    values: Profiles,
+    clusters: Clusters,
     steps: Array,
-    N: Array,
-    m: Array,
     open_slot: int,
     n_live: int,
-    size: Array,
-    lf: Array,
     proposals: Array,
     margins: Array,
 ) -> None:
@@ -152,6 +157,7 @@ def propose_moves(
     precision when it is applied. ``open_slot`` is an empty cluster that may be opened, or -1. ``margins[v]``
     receives what the best move would gain: far below zero, the value is settled.
     """
+    T, N, m, size, lf = clusters
     J = T.shape[1]
     C = steps.shape[0]
     score = np.empty(J, np.float32)
@@ -160,10 +166,9 @@ def propose_moves(
         stay[j] = cluster_cost(lf, N[j], m[j])
     for i in range(first, last):
         v = order[i]
-        a = labels[v]
-        begin = indptr[v]
-        end = begin + lengths[v]
-        n_v = totals[v]
+        a = values.labels[v]
+        begin = values.start[v]
+        n_v = values.totals[v]
         for j in range(J):
             if m[j] > 0:
                 score[j] = stay[j] - cluster_cost(lf, N[j] + n_v, m[j] + 1)
@@ -171,9 +176,9 @@ def propose_moves(
                 score[j] = -np.inf
         if open_slot >= 0 and m[a] > 1:
             score[open_slot] = size[n_live] - size[n_live + 1] - cluster_cost(lf, n_v, 1)
-        for e in range(begin, end):
-            k = profile_cluster[e]
-            c = profile_count[e]
+        for e in range(begin, begin + values.lengths[v]):
+            k = values.cluster[e]
+            c = values.counts[e]
             if c <= C:
                 row = steps[c - 1, k]
                 for j in range(J):
@@ -191,35 +196,25 @@ def propose_moves(
         margins[v] = -np.inf
         if score[best] == -np.inf:
             continue
-        leaving = _leaving_gain(begin, end, profile_cluster, profile_count, n_v, a, T, N, m, n_live, size, lf)
-        margins[v] = leaving + score[best]
+        margins[v] = _leaving_gain(v, values, clusters, n_live) + score[best]
         # the single-precision sum is good to about 1e-6 of its size
         if margins[v] > -1e-3 - 2e-6 * abs(score[best]):
             proposals[i] = best
 
 
-@numba.njit(cache=True, nogil=True)
+@numba.njit(cache=True, nogil=True, error_model="numpy")
 def apply_moves(
     order: Array,
     first: int,
     last: int,
     proposals: Array,
-    indptr: Array,
-    lengths: Array,
-    profile_cluster: Array,
-    profile_count: Array,
-    totals: Array,
-    labels: Array,
-    T: Array,
+    values: Profiles,
+    clusters: Clusters,
     steps: Array,
-    N: Array,
-    m: Array,
     n_live: int,
-    size: Array,
-    lf: Array,
 ) -> tuple[float, int, int]:
     """Carry out, in order, the proposals that lower the true cost; (cost change, moves, clusters left)."""
-    C = steps.shape[0]
+    T, N, m, size, lf = clusters
     change = 0.0
     moved = 0
     for i in range(first, last):
@@ -227,19 +222,19 @@ def apply_moves(
         if b < 0:
             continue
         v = order[i]
-        a = labels[v]
-        begin = indptr[v]
-        end = begin + lengths[v]
-        n_v = totals[v]
+        a = values.labels[v]
+        begin = values.start[v]
+        end = begin + values.lengths[v]
+        n_v = values.totals[v]
         if m[b] == 0 and m[a] == 1:
             continue
-        gain = _leaving_gain(begin, end, profile_cluster, profile_count, n_v, a, T, N, m, n_live, size, lf)
+        gain = _leaving_gain(v, values, clusters, n_live)
         gain += cluster_cost(lf, N[b], m[b]) - cluster_cost(lf, N[b] + n_v, m[b] + 1)
         if m[b] == 0:
             gain -= size[n_live + 1] - size[n_live]
         for e in range(begin, end):
-            t = T[profile_cluster[e], b]
-            gain += log_factorial(lf, t + profile_count[e]) - log_factorial(lf, t)
+            t = T[values.cluster[e], b]
+            gain += log_factorial(lf, t + values.counts[e]) - log_factorial(lf, t)
         if gain <= 1e-6:
             continue
         if m[a] == 1:
@@ -250,39 +245,75 @@ def apply_moves(
         m[a] -= 1
         N[b] += n_v
         m[b] += 1
-        labels[v] = b
+        values.labels[v] = b
         for e in range(begin, end):
-            k = profile_cluster[e]
-            T[k, a] -= profile_count[e]
-            T[k, b] += profile_count[e]
-            ta = T[k, a]
-            tb = T[k, b]
-            la = log_factorial(lf, ta)
-            lb = log_factorial(lf, tb)
-            for c in range(C):
-                steps[c, k, a] = log_factorial(lf, ta + c + 1) - la
-                steps[c, k, b] = log_factorial(lf, tb + c + 1) - lb
+            k = values.cluster[e]
+            T[k, a] -= values.counts[e]
+            T[k, b] += values.counts[e]
+            for j in (a, b):
+                t = T[k, j]
+                for c in range(steps.shape[0]):
+                    steps[c, k, j] = log_factorial(lf, t + c + 1) - log_factorial(lf, t)
         change -= gain
         moved += 1
     return change, moved, n_live
 
 
-@numba.njit(cache=True, nogil=True)
+@numba.njit(cache=True, nogil=True, error_model="numpy")
+def redraw_labels(order: Array, values: Profiles, clusters: Clusters, n_live: int, noise: Array) -> None:
+    """Take each value out in turn and put it where cost less ``noise[i]`` is least, worse or not.
+
+    With Gumbel noise times a temperature this draws the cluster with probability exp(-cost / temperature).
+    Any empty cluster may be opened.
+    """
+    T, N, m, size, lf = clusters
+    J = T.shape[1]
+    score = np.empty(J, np.float64)
+    for i in range(order.shape[0]):
+        v = order[i]
+        a = values.labels[v]
+        begin = values.start[v]
+        end = begin + values.lengths[v]
+        n_v = values.totals[v]
+        N[a] -= n_v
+        m[a] -= 1
+        if m[a] == 0:
+            n_live -= 1
+        for e in range(begin, end):
+            T[values.cluster[e], a] -= values.counts[e]
+        for j in range(J):
+            score[j] = noise[i, j] + cluster_cost(lf, N[j], m[j]) - cluster_cost(lf, N[j] + n_v, m[j] + 1)
+            if m[j] == 0:
+                score[j] += size[n_live] - size[n_live + 1]
+        for e in range(begin, end):
+            k = values.cluster[e]
+            c = values.counts[e]
+            for j in range(J):
+                t = T[k, j]
+                score[j] += log_factorial(lf, t + c) - log_factorial(lf, t)
+        b = 0
+        for j in range(1, J):
+            if score[j] > score[b]:
+                b = j
+        if m[b] == 0:
+            n_live += 1
+        N[b] += n_v
+        m[b] += 1
+        values.labels[v] = b
+        for e in range(begin, end):
+            T[values.cluster[e], b] += values.counts[e]
+
+
+@numba.njit(cache=True, nogil=True, error_model="numpy")
 def split_clusters(
     first: int,
     last: int,
     member_start: Array,
     orders: Array,
     deals: Array,
-    indptr: Array,
-    lengths: Array,
-    profile_cluster: Array,
-    profile_count: Array,
-    totals: Array,
-    T: Array,
-    N: Array,
+    profiles: Profiles,
+    clusters: Clusters,
     passes: int,
-    lf: Array,
     sides: Array,
     changes: Array,
 ) -> None:
@@ -294,6 +325,7 @@ def split_clusters(
     (cells and clusters; the term of the numbers of clusters left out), ``sides`` the side of each value, 0
     or 1.
     """
+    T, N, _, _, lf = clusters
     K = T.shape[0]
     cells = np.zeros((2, K), np.int32)
     instances = np.zeros(2, np.int64)
@@ -317,9 +349,9 @@ def split_clusters(
                 changed = 0
                 for i in range(n_members):
                     v = order[i]
-                    begin = indptr[v]
-                    end = begin + lengths[v]
-                    n_v = totals[v]
+                    begin = profiles.start[v]
+                    end = begin + profiles.lengths[v]
+                    n_v = profiles.totals[v]
                     s = np.int64(side[i])
                     o = 1 - s
                     if p == 0:
@@ -343,8 +375,8 @@ def split_clusters(
                         d -= cluster_cost(lf, instances[s] + (1 - here) * n_v, values[s] + 1 - here)
                         d += cluster_cost(lf, instances[s] - here * n_v, values[s] - here)
                         for e in range(begin, end):
-                            k = profile_cluster[e]
-                            c = profile_count[e]
+                            k = profiles.cluster[e]
+                            c = profiles.counts[e]
                             low = cells[s, k] - here * c
                             d += log_factorial(lf, low + c) - log_factorial(lf, low)
                             low = cells[o, k]
@@ -356,11 +388,11 @@ def split_clusters(
                         instances[s] -= n_v
                         values[s] -= 1
                         for e in range(begin, end):
-                            cells[s, profile_cluster[e]] -= profile_count[e]
+                            cells[s, profiles.cluster[e]] -= profiles.counts[e]
                     instances[to] += n_v
                     values[to] += 1
                     for e in range(begin, end):
-                        cells[to, profile_cluster[e]] += profile_count[e]
+                        cells[to, profiles.cluster[e]] += profiles.counts[e]
                     side[i] = to
                     changed += 1
                 if changed == 0:
@@ -374,45 +406,39 @@ def split_clusters(
                     sides[order[i]] = side[i]
 
 
-@numba.njit(cache=True, nogil=True)
-def mean_move_costs(
-    first: int,
-    last: int,
-    indptr: Array,
-    lengths: Array,
-    profile_cluster: Array,
-    profile_count: Array,
-    totals: Array,
-    labels: Array,
-    T: Array,
-    N: Array,
-    m: Array,
-    lf: Array,
-    typicality: Array,
-) -> None:
+@numba.njit(cache=True, nogil=True, error_model="numpy")
+def mean_move_costs(values: Profiles, clusters: Clusters, typicality: Array) -> None:
     """Mean cost of moving each value to another cluster, weighted by the clusters' instances.
 
     The number of clusters is taken to stay as it is, also for a value alone in its cluster.
     """
-    J = T.shape[1]
-    cost = np.empty(J, np.float64)
+    T, N, m, _, lf = clusters
+    K, J = T.shape
     everything = N.sum()
-    for v in range(first, last):
-        a = labels[v]
-        n_v = totals[v]
+    # what c instances in other cluster k gain, summed over all clusters of this axis: the same for all values
+    gains = np.full((_COUNTS_KEPT, K), -1.0)
+    for v in range(values.labels.shape[0]):
+        a = values.labels[v]
+        n_v = values.totals[v]
         leaving = cluster_cost(lf, N[a], m[a]) - cluster_cost(lf, N[a] - n_v, m[a] - 1)
-        for j in range(J):
-            cost[j] = cluster_cost(lf, N[j] + n_v, m[j] + 1) - cluster_cost(lf, N[j], m[j])
-        for e in range(indptr[v], indptr[v] + lengths[v]):
-            k = profile_cluster[e]
-            c = profile_count[e]
-            t = T[k, a]
-            leaving -= log_factorial(lf, t) - log_factorial(lf, t - c)
-            for j in range(J):
-                t = T[k, j]
-                cost[j] -= log_factorial(lf, t + c) - log_factorial(lf, t)
         total = 0.0
         for j in range(J):
             if j != a:
-                total += N[j] * (cost[j] - leaving)
-        typicality[v] = total / max(1, everything - N[a])
+                total += N[j] * (cluster_cost(lf, N[j] + n_v, m[j] + 1) - cluster_cost(lf, N[j], m[j]))
+        for e in range(values.start[v], values.start[v] + values.lengths[v]):
+            k = values.cluster[e]
+            c = values.counts[e]
+            t = T[k, a]
+            leaving -= log_factorial(lf, t) - log_factorial(lf, t - c)
+            gain = gains[c, k] if c < _COUNTS_KEPT else -1.0
+            if gain < 0:
+                gain = 0.0
+                for j in range(J):
+                    t = T[k, j]
+                    gain += N[j] * (log_factorial(lf, t + c) - log_factorial(lf, t))
+                if c < _COUNTS_KEPT:
+                    gains[c, k] = gain
+            t = T[k, a]
+            total -= gain - N[a] * (log_factorial(lf, t + c) - log_factorial(lf, t))
+        others = everything - N[a]
+        typicality[v] = total / max(1, others) - leaving * (others > 0)

@@ -21,7 +21,7 @@ from damier.search.coclustering_kernels import cluster_cost, log_factorial
 Array = npt.NDArray[Any]
 
 
-@numba.njit(cache=True, nogil=True)
+@numba.njit(cache=True, nogil=True, error_model="numpy")
 def fill_pairs(first: int, step: int, T: Array, N: Array, m: Array, lf: Array, D: Array) -> None:
     """``D`` of the first axis of ``T``, lines ``first``, ``first + step``, ..."""
     J = T.shape[0]
@@ -34,7 +34,7 @@ def fill_pairs(first: int, step: int, T: Array, N: Array, m: Array, lf: Array, D
             D[a, b] = d + alone[a] + alone[b] - _joint_term(T[a], T[b], within, lf)
 
 
-@numba.njit(cache=True, nogil=True)
+@numba.njit(cache=True, nogil=True, error_model="numpy")
 def _line_terms(T: Array, lf: Array) -> tuple[Array, Array]:
     """For each line of ``T`` the sum of ``lf`` over its cells, and its largest cell."""
     J, K = T.shape
@@ -47,7 +47,7 @@ def _line_terms(T: Array, lf: Array) -> tuple[Array, Array]:
     return alone, largest
 
 
-@numba.njit(cache=True, nogil=True)
+@numba.njit(cache=True, nogil=True, error_model="numpy")
 def _joint_term(x: Array, y: Array, within: bool, lf: Array) -> float:
     """Sum of ``lf`` over the cells of two lines put together; ``within`` promises that the table reaches."""
     total = 0.0
@@ -70,13 +70,13 @@ def _joint_term(x: Array, y: Array, within: bool, lf: Array) -> float:
     return total
 
 
-@numba.njit(cache=True, nogil=True)
+@numba.njit(cache=True, nogil=True, error_model="numpy")
 def _log_grid(n_instances: int, cells: int) -> float:
     """Log of C(N + G - 1, G - 1) without the terms that depend on N alone."""
     return math.lgamma(n_instances + cells) - math.lgamma(cells)
 
 
-@numba.njit(cache=True, nogil=True)
+@numba.njit(cache=True, nogil=True, error_model="numpy")
 def _nearest(live: Array, n_live: int, i: int, D: Array) -> int:
     """Position in ``live`` of the cheapest partner after position ``i``; -1 for the last one."""
     best = -1
@@ -87,7 +87,7 @@ def _nearest(live: Array, n_live: int, i: int, D: Array) -> int:
     return best
 
 
-@numba.njit(cache=True, nogil=True)
+@numba.njit(cache=True, nogil=True, error_model="numpy")
 def _cheapest(live: Array, n_live: int, nearest: Array, D: Array) -> tuple[int, int]:
     """Find the cheapest pair of an axis, as cluster numbers; (-1, -1) when one cluster is left."""
     best = -1
@@ -100,7 +100,7 @@ def _cheapest(live: Array, n_live: int, nearest: Array, D: Array) -> tuple[int, 
     return best, nearest[best]
 
 
-@numba.njit(cache=True, nogil=True)
+@numba.njit(cache=True, nogil=True, error_model="numpy")
 def _merge_lines(
     a: int,
     b: int,
@@ -195,7 +195,7 @@ def _merge_lines(
         other_nearest[other_live[h]] = other_live[best] if best >= 0 else -1
 
 
-@numba.njit(cache=True, nogil=True)
+@numba.njit(cache=True, nogil=True, error_model="numpy")
 def merge_down(
     T: Array,
     N1: Array,

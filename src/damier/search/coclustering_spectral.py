@@ -36,42 +36,47 @@ def singular_vectors(
     n_vectors = min(_VECTORS, n_rows, n_columns)
     right = rng.standard_normal((n_columns, n_vectors)).astype(np.float32)
     for _ in range(8):
-        left = table @ right
-        orthonormalize(left)
-        right = table.T @ left
-        orthonormalize(right)
+        right = _orthonormal(table.T @ (table @ right))
+    left = _orthonormal(table @ right)
     # directions alone: the weight of a vector says how many values it concerns, not how well it tells them
     # apart
     return _unit(left), _unit(right)
 
 
-@numba.njit(cache=True, nogil=True)
-def orthonormalize(Y: Array) -> None:
-    """Make the columns of ``Y`` orthonormal in place; a column that depends on those before it becomes zero.
+@numba.njit(cache=True, nogil=True, error_model="numpy")
+def orthonormalize(lines: Array) -> None:
+    """Make the lines orthonormal in place; one that depends on those before it becomes zero.
 
     Threads of a linear algebra library would cost more than they give, and might change the last digit.
     """
-    n, q = Y.shape
+    q, n = lines.shape
     for c in range(q):
         before = 0.0
         for i in range(n):
-            before += float(Y[i, c]) * float(Y[i, c])
+            before += float(lines[c, i]) * float(lines[c, i])
         for _ in range(2):
             for b in range(c):
                 dot = 0.0
                 for i in range(n):
-                    dot += float(Y[i, b]) * float(Y[i, c])
+                    dot += float(lines[b, i]) * float(lines[c, i])
+                part = np.float32(dot)
                 for i in range(n):
-                    Y[i, c] -= dot * Y[i, b]
+                    lines[c, i] -= part * lines[b, i]
         length = 0.0
         for i in range(n):
-            length += float(Y[i, c]) * float(Y[i, c])
+            length += float(lines[c, i]) * float(lines[c, i])
         scale = 1.0 / np.sqrt(length) if length > 1e-10 * before and length > 0 else 0.0
         for i in range(n):
-            Y[i, c] *= scale
+            lines[c, i] *= scale
 
 
-@numba.njit(cache=True, nogil=True)
+def _orthonormal(points: Array) -> Array:
+    lines = np.ascontiguousarray(points.T)
+    orthonormalize(lines)
+    return np.ascontiguousarray(lines.T)
+
+
+@numba.njit(cache=True, nogil=True, error_model="numpy")
 def assign_to_centres(points: Array, centres: Array, labels: Array) -> None:
     """Give each point to its nearest centre, then move the centres to the means of their points."""
     n, q = points.shape

@@ -19,12 +19,15 @@ from scipy.special import gammaln
 
 from damier.criteria import log_bell_table, log_factorials
 from damier.search.coclustering_kernels import (
+    Clusters,
+    Profiles,
     apply_moves,
     count_profiles,
     fill_cells,
     fill_steps,
     mean_move_costs,
     propose_moves,
+    redraw_labels,
     split_clusters,
 )
 from damier.search.coclustering_merge import fill_pairs, merge_down
@@ -147,7 +150,7 @@ class CoclusteringSearch:
         n_rows, n_columns = self.rows.n_clusters, self.columns.n_clusters
         self._count_profiles(0)
         T = np.zeros((n_columns, n_rows), np.int32)
-        self._fill_cells(0, T)
+        fill_cells(self._profiles(0), T)
         return np.ascontiguousarray(T.T)
 
     def cost(self) -> float:
@@ -224,9 +227,22 @@ class CoclusteringSearch:
 
         self._in_parts(this.n_values, work, smallest=256)
 
-    def _fill_cells(self, axis: int, T: Array) -> None:
+    def _profiles(self, axis: int) -> Profiles:
+        """Values of an axis as the kernels want them, their profiles as last counted."""
         this = self.axes[axis]
-        fill_cells(this.start, this.lengths, self.profile_cluster, self.profile_count, this.labels, T)
+        return Profiles(
+            this.start, this.lengths, self.profile_cluster, self.profile_count, this.totals, this.labels
+        )
+
+    def _clusters(self, axis: int, n_slots: int) -> tuple[Profiles, Clusters]:
+        """Count profiles and cells of an axis, with room for ``n_slots`` clusters."""
+        self._count_profiles(axis)
+        values = self._profiles(axis)
+        T = np.zeros((self.axes[1 - axis].n_clusters, n_slots), np.int32)
+        fill_cells(values, T)
+        N = T.sum(axis=0, dtype=np.int64)
+        m = np.bincount(values.labels, minlength=n_slots)
+        return values, Clusters(T, N, m, self._size_costs(axis, n_slots + 1), self.lf)
 
     def move(self, axis: int, passes: int, spare: int = 16) -> float:
         """Let the values of an axis move while the cost falls; return the cost change.
@@ -235,29 +251,15 @@ class CoclusteringSearch:
         that is nearest to moving. Up to ``spare`` clusters may be opened.
         """
         this = self.axes[axis]
-        self._count_profiles(axis)
-        n_other, n_live = self.axes[1 - axis].n_clusters, this.n_clusters
-        n_slots = min(n_live + spare, this.most_clusters)
-        n_slots = max(n_slots, n_live)
-        T = np.zeros((n_other, n_slots + -n_slots % 8), np.int32)  # whole vectors
-        self._fill_cells(axis, T)
-        n_slots = T.shape[1]
+        n_live = this.n_clusters
+        n_slots = max(n_live, min(n_live + spare, this.most_clusters))
+        values, clusters = self._clusters(axis, n_slots + -n_slots % 8)  # whole vectors
+        T, m = clusters.T, clusters.m
         n_steps = max(1, min(8, _STEP_CELLS // T.size))
         steps = np.empty((n_steps, *T.shape), np.float32)
-        self._in_parts(n_other, lambda first, last: fill_steps(first, last, T, self.lf, steps))
-        N = T.sum(axis=0, dtype=np.int64)
-        m = np.bincount(this.labels, minlength=n_slots)
-        size = self._size_costs(axis, n_slots + 1)
+        self._in_parts(len(T), lambda first, last: fill_steps(first, last, T, self.lf, steps))
         proposals = np.empty(this.n_values, np.int32)
         margins = np.full(this.n_values, np.inf, np.float32)
-        profile = (
-            this.start,
-            this.lengths,
-            self.profile_cluster,
-            self.profile_count,
-            this.totals,
-            this.labels,
-        )
         total = 0.0
         everything = True
         for _ in range(passes):
@@ -272,33 +274,20 @@ class CoclusteringSearch:
                 end = min(len(order), begin + batch)
                 empty = np.flatnonzero(m == 0)
                 open_slot = int(empty[0]) if len(empty) and n_live < len(this.log_bell) - 1 else -1
-                state = (T, steps, N, m)
 
                 def propose(
                     first: int,
                     last: int,
                     order: Array = order,
                     begin: int = begin,
-                    open_slot: int = open_slot,
-                    n_live: int = n_live,
+                    slots: tuple[int, int] = (open_slot, n_live),
                 ) -> None:
-                    propose_moves(
-                        order,
-                        begin + first,
-                        begin + last,
-                        *profile,
-                        *state,  # noqa: B023 -- the arrays are the same in every batch
-                        open_slot,
-                        n_live,
-                        size,
-                        self.lf,
-                        proposals,
-                        margins,
-                    )
+                    first, last = begin + first, begin + last
+                    propose_moves(order, first, last, values, clusters, steps, *slots, proposals, margins)
 
                 self._in_parts(end - begin, propose)
                 change, moved, n_live = apply_moves(
-                    order, begin, end, proposals, *profile, *state, n_live, size, self.lf
+                    order, begin, end, proposals, values, clusters, steps, n_live
                 )
                 total += change
                 n_moved += moved
@@ -311,35 +300,23 @@ class CoclusteringSearch:
         this.close_gaps()
         return total
 
+    def redraw(self, axis: int, most: int, temperature: float) -> None:
+        """Draw the cluster of every value of an axis again, the cheaper the likelier, among ``most``."""
+        self._check_time()
+        this = self.axes[axis]
+        n_live = this.n_clusters
+        values, clusters = self._clusters(axis, max(most, n_live))
+        noise = temperature * self.rng.gumbel(size=(this.n_values, len(clusters.N)))
+        redraw_labels(self.rng.permutation(this.n_values), values, clusters, n_live, noise)
+        this.close_gaps()
+
     def typicality(self, axis: int) -> Array:
         """Mean cost of moving each value of an axis to another cluster; 0 when there is one cluster."""
         this = self.axes[axis]
-        self._count_profiles(axis)
-        T = np.zeros((self.axes[1 - axis].n_clusters, this.n_clusters), np.int32)
-        self._fill_cells(axis, T)
-        N = T.sum(axis=0, dtype=np.int64)
-        m = np.bincount(this.labels)
+        values, clusters = self._clusters(axis, this.n_clusters)
         found = np.zeros(this.n_values)
-
-        def work(first: int, last: int) -> None:
-            mean_move_costs(
-                first,
-                last,
-                this.start,
-                this.lengths,
-                self.profile_cluster,
-                self.profile_count,
-                this.totals,
-                this.labels,
-                T,
-                N,
-                m,
-                self.lf,
-                found,
-            )
-
         if this.n_clusters > 1:
-            self._in_parts(this.n_values, work)
+            mean_move_costs(values, clusters, found)
         return found
 
     def split(self, axis: int, slack: float, tries: int = 2, passes: int = 4) -> int:
@@ -349,11 +326,8 @@ class CoclusteringSearch:
         """
         this = self.axes[axis]
         self._check_time()
-        self._count_profiles(axis)
         J = this.n_clusters
-        T = np.zeros((self.axes[1 - axis].n_clusters, J), np.int32)
-        self._fill_cells(axis, T)
-        N = T.sum(axis=0, dtype=np.int64)
+        values, clusters = self._clusters(axis, J)
         orders = np.stack([np.lexsort((self.rng.random(this.n_values), this.labels)) for _ in range(tries)])
         deals = self.rng.integers(0, 2, (tries, this.n_values), np.int8)
         start = np.zeros(J + 1, np.int64)
@@ -362,24 +336,7 @@ class CoclusteringSearch:
         changes = np.full(J, np.inf)
 
         def work(first: int, last: int) -> None:
-            split_clusters(
-                first,
-                last,
-                start,
-                orders,
-                deals,
-                this.start,
-                this.lengths,
-                self.profile_cluster,
-                self.profile_count,
-                this.totals,
-                T,
-                N,
-                passes,
-                self.lf,
-                sides,
-                changes,
-            )
+            split_clusters(first, last, start, orders, deals, values, clusters, passes, sides, changes)
 
         self._in_parts(J, work, smallest=1)
         size = self._size_costs(axis, min(2 * J, this.most_clusters))
