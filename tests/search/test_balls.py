@@ -5,8 +5,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
+from scipy.sparse import csgraph
 
+from damier.criteria.balls import ball_label_cost, ball_split_cost, ball_unsplit_cost
 from damier.search import balls
+from damier.search.ball_draws import shares_over_draws
+from damier.search.ball_waves import transpose
 from damier.search.balls import Graph, partition_by_balls
 from damier.search.gabriel import gabriel_graph
 from tests import naive
@@ -44,12 +48,10 @@ def labeled_graphs(draw):
     return (adjacency | adjacency.T).astype(int), codes.astype(np.int32), n_classes
 
 
-@given(labeled_graphs(), st.booleans(), st.sampled_from(["even", "paper"]), st.booleans())
-def test_as_defined(problem, local, prior, by_bits):
+@given(labeled_graphs(), st.booleans(), st.sampled_from(["even", "paper"]))
+def test_as_defined(problem, local, prior):
     adjacency, codes, n_classes = problem
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(balls, "_MOST_NODES_BY_BITS", 1000 if by_bits else 0)
-        found = partition_by_balls(as_graph(adjacency), codes, n_classes, local=local, prior=prior)
+    found = partition_by_balls(as_graph(adjacency), codes, n_classes, local=local, prior=prior)
     groups, bits = naive.ball_partition(adjacency.tolist(), codes.tolist(), n_classes, local, prior)
     assert groups_of(found) == groups
     assert found.cost == pytest.approx(bits, rel=1e-9)
@@ -74,42 +76,160 @@ def test_one_or_several_threads_and_small_batches(local, monkeypatch):
         assert found.cost == alone.cost
 
 
+def partition_from_distances(adjacency, codes, n_classes, local, prior, n_centres=None, seed=0):
+    """Split by balls read off the matrix of distances in edges, which holds hundreds of nodes."""
+    random = np.random.default_rng(seed)
+    whole = csgraph.shortest_path(adjacency, unweighted=True)
+    waiting, groups, bits = [np.arange(len(codes))], set(), 0.0
+
+    def counted(nodes):
+        return np.bincount(codes[nodes][codes[nodes] >= 0], minlength=n_classes)
+
+    while waiting:
+        nodes = waiting.pop()
+        outside = np.setdiff1d(np.arange(len(codes)), nodes)
+        if local:
+            distances = csgraph.shortest_path(adjacency[nodes][:, nodes], unweighted=True)
+            limits = np.full(len(nodes), np.inf)
+        else:
+            distances = whole[np.ix_(nodes, nodes)]
+            limits = whole[np.ix_(nodes, outside)].min(axis=1, initial=np.inf)
+        sets = {}
+        centres = np.arange(len(nodes))
+        if n_centres is not None and n_centres < len(nodes) and np.count_nonzero(counted(nodes)) > 1:
+            centres = np.sort(random.choice(centres, n_centres, replace=False, shuffle=False))
+        for centre in centres:
+            for radius in np.unique(distances[centre][np.isfinite(distances[centre])]):
+                ball = distances[centre] <= radius
+                if radius < limits[centre] and not ball.all():
+                    sets.setdefault(ball.tobytes(), (centre, radius))
+        sizes = np.array([np.frombuffer(key, dtype=bool).sum() for key in sets], dtype=int)
+        n_of_size = np.bincount(sizes, minlength=len(nodes) + 1)
+        stay = ball_unsplit_cost(counted(nodes), len(nodes), prior)
+        best = None
+        for key, size in zip(sets, sizes, strict=True):
+            ball = np.frombuffer(key, dtype=bool)
+            inside, left = counted(nodes[ball]), counted(nodes[~ball])
+            cost = ball_split_cost(inside, left, int(n_of_size[size]), len(nodes), prior)
+            order = (round(cost, 6), -size, *sets[key])
+            if cost < stay - 1e-9 and (best is None or order < best[0]):
+                best = order, ball, cost - ball_label_cost(inside) - ball_label_cost(left)
+        if best is None:
+            groups.add(frozenset(nodes.tolist()))
+            bits += stay
+        else:
+            waiting += [nodes[~best[1]], nodes[best[1]]]
+            bits += best[2]
+    return groups, bits
+
+
 @pytest.mark.parametrize("local", [True, False])
 @pytest.mark.parametrize("kind", ["plane", "dense", "shuffled", "apart"])
-def test_by_bits_and_node_by_node_are_the_same(kind, local, monkeypatch):
-    points, codes = xor(700, 6, 0.1)
+def test_more_nodes_than_a_word_and_more_centres_than_a_wave(kind, local):
+    points, codes = xor(330, 6, 0.1)
     if kind == "dense":
-        points = np.hstack([points, np.random.default_rng(6).uniform(-1, 1, size=(700, 8))])
+        points = np.hstack([points, np.random.default_rng(6).uniform(-1, 1, size=(330, 5))])
     if kind != "shuffled":
         order = np.lexsort(points.T)
         points, codes = points[order], codes[order]
     codes[::7] = -1
-    graph = gabriel_graph(points)
+    adjacency = gabriel_graph(points)
     if kind == "apart":
-        graph = sparse.block_diag([graph[:300, :300], graph[300:, 300:]], format="csr")
-    graph = as_graph(graph)
-    monkeypatch.setattr(balls, "_WORDS_WORTH_A_NEIGHBOUR", np.inf)
-    by_bits = partition_by_balls(graph, codes, 2, local=local, prior="paper")
-    monkeypatch.setattr(balls, "_MOST_NODES_BY_BITS", 0)
-    by_node = partition_by_balls(graph, codes, 2, local=local, prior="paper")
-    assert len(by_node.groups) > 1
-    assert [g.members.tolist() for g in by_bits.groups] == [g.members.tolist() for g in by_node.groups]
-    assert by_bits.cost == by_node.cost
+        adjacency = sparse.block_diag([adjacency[:150, :150], adjacency[150:, 150:]], format="csr")
+    found = partition_by_balls(as_graph(adjacency), codes, 2, local=local, prior="paper")
+    groups, bits = partition_from_distances(sparse.csr_array(adjacency), codes, 2, local, "paper")
+    assert len(groups) > 1
+    assert groups_of(found) == groups
+    assert found.cost == pytest.approx(bits, rel=1e-9)
 
 
-def test_wide_layers_are_searched_from_the_outside_with_the_same_result(monkeypatch):
-    monkeypatch.setattr(balls, "_MOST_NODES_BY_BITS", 0)
-    random = np.random.default_rng(1)
-    codes = random.integers(0, 2, 40).astype(np.int32)
-    codes[:20] = 0
-    for density in (0.3, 0.6):
-        adjacency = np.triu(random.random((40, 40)) < density, 1)
-        adjacency[:20, 20:] = False
-        adjacency[0, 20] = True
-        adjacency = (adjacency | adjacency.T).astype(int)
-        found = partition_by_balls(as_graph(adjacency), codes, 2, local=True, prior="paper")
-        expected = naive.ball_partition(adjacency.tolist(), codes.tolist(), 2, True, "paper")
-        assert groups_of(found) == expected[0]
+def test_many_classes():
+    random = np.random.default_rng(7)
+    points = random.normal(size=(300, 3))
+    codes = (np.floor(points[:, 0] * 3) % 11).astype(np.int32)
+    adjacency = gabriel_graph(points)
+    found = partition_by_balls(as_graph(adjacency), codes, 11, local=True, prior="even")
+    assert groups_of(found) == partition_from_distances(adjacency, codes, 11, True, "even")[0]
+    assert len(found.groups) > 3
+
+
+def test_transposed_bits():
+    words = np.random.default_rng(0).integers(0, 2**64, 64, dtype=np.uint64)
+    turned = words.copy()
+    transpose(turned)
+    bits = (words[:, None] >> np.arange(64, dtype=np.uint64)) & np.uint64(1)
+    expected = (turned[:, None] >> np.arange(64, dtype=np.uint64)) & np.uint64(1)
+    np.testing.assert_array_equal(bits.T, expected)
+
+
+def test_drawing_all_the_centres_changes_nothing():
+    points, codes = xor(280, 8, 0.1)
+    graph = as_graph(gabriel_graph(points))
+    for local in (True, False):
+        one = partition_by_balls(graph, codes, 2, local=local, prior="paper")
+        drawn = partition_by_balls(graph, codes, 2, local=local, prior="paper", n_centres=280, seed=3)
+        assert [g.members.tolist() for g in drawn.groups] == [g.members.tolist() for g in one.groups]
+        few = [
+            partition_by_balls(graph, codes, 2, local=local, prior="even", n_centres=8, seed=seed)
+            for seed in (3, 3, 4)
+        ]
+        assert groups_of(few[0]) == groups_of(few[1]) != groups_of(few[2])
+        assert all(found.cost < found.null_cost for found in few)
+
+
+@pytest.mark.parametrize("local", [True, False])
+@pytest.mark.parametrize("n_centres", [1, 5, 40])
+def test_a_drawn_ball_is_priced_among_the_drawn(n_centres, local):
+    points, codes = xor(200, 11, 0.1)
+    adjacency = gabriel_graph(points)
+    options = {"local": local, "prior": "even", "n_centres": n_centres, "seed": 5}
+    found = partition_by_balls(as_graph(adjacency), codes, 2, **options)
+    groups, bits = partition_from_distances(adjacency, codes, 2, **options)
+    assert len(groups) > 1
+    assert groups_of(found) == groups
+    assert found.cost == pytest.approx(bits, rel=1e-9)
+
+
+def test_shares_over_draws_are_a_mean_of_partitions_whatever_the_threads():
+    points, codes = xor(300, 9, 0.1)
+    codes[::5] = -1
+    graph = as_graph(gabriel_graph(points))
+    options = {"local": True, "prior": "even", "n_partitions": 5, "seed": 11}
+    drawn = shares_over_draws(graph, codes, 2, **options)
+    assert (drawn.n_partitions, drawn.complete) == (5, True)
+    expected = np.zeros((300, 2))
+    for k in range(5):
+        found = partition_by_balls(graph, codes, 2, local=True, prior="even", n_centres=32, seed=11 + k)
+        for group in found.groups:
+            known = codes[group.members][codes[group.members] >= 0]
+            expected[group.members] += np.bincount(known, minlength=2) / len(known)
+    np.testing.assert_allclose(drawn.total, expected)
+    for n_threads in (2, 3):
+        other = shares_over_draws(graph, codes, 2, **options, n_threads=n_threads)
+        np.testing.assert_array_equal(other.total, drawn.total)
+    none = shares_over_draws(graph, codes, 2, **options, time_limit=0.0)
+    assert (none.n_partitions, none.complete) == (0, False)
+    assert not none.total.any()
+
+
+@pytest.mark.parametrize("n_threads", [1, 2])
+def test_interrupted_draws_keep_those_that_are_whole(n_threads, monkeypatch):
+    points, codes = xor(200, 10)
+    graph = as_graph(gabriel_graph(points))
+    search, calls = balls._best_ball, []
+
+    def interrupted(*arguments):
+        calls.append(1)
+        if len(calls) == 40:
+            raise KeyboardInterrupt
+        return search(*arguments)
+
+    monkeypatch.setattr(balls, "_best_ball", interrupted)
+    options = {"local": True, "prior": "even", "n_partitions": 100, "seed": 0, "n_threads": n_threads}
+    drawn = shares_over_draws(graph, codes, 2, **options)
+    assert 0 < drawn.n_partitions < 40
+    assert not drawn.complete
+    np.testing.assert_allclose(drawn.total.sum(axis=1), drawn.n_partitions)
 
 
 def test_xor_is_found_and_noise_is_not():

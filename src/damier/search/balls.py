@@ -1,9 +1,9 @@
 """Recursive partition of a graph's nodes by balls (all nodes within r edges of a centre).
 
-Costs are in bits and follow :mod:`damier.criteria.balls`. For a set S every centre is visited by one
-breadth-first search inside S, which yields the size, the class counts and a 64-bit fingerprint of each of its
-balls. Balls are counted as sets: equal fingerprints, equal balls. What is kept for the choice is one line a
-ball size: how many distinct balls have it, and the best of them.
+Costs are in bits and follow :mod:`damier.criteria.balls`. For a set S the balls of every centre, grown
+inside S, are listed by :mod:`damier.search.ball_waves` with their size, class counts and a 64-bit
+fingerprint. Balls are counted as sets: equal fingerprints, equal balls. What is kept for the choice is one
+line a ball size: how many distinct balls have it, and the best of them.
 
 The number given to a node decides ties (lower centre, then lower radius), so callers number the nodes in an
 order that does not depend on the order of the rows.
@@ -19,24 +19,15 @@ from time import monotonic
 
 import numba
 import numpy as np
-import numpy.typing as npt
 from scipy.special import gammaln
 
 from damier.criteria.balls import Prior, ball_label_cost, ball_split_cost, ball_unsplit_cost
-from damier.search.ball_bits import balls_by_bits, neighbour_bits
+from damier.search.ball_waves import WIDTH, BallList, CodeArray, FloatArray, IntArray, Words, list_balls
 
-IntArray = npt.NDArray[np.int64]
-CodeArray = npt.NDArray[np.int32]
-FloatArray = npt.NDArray[np.float64]
-HashArray = npt.NDArray[np.uint64]
-
-Lister = Callable[[int, int], tuple[IntArray, FloatArray, HashArray]]
-
-_BATCH = 256
-_MOST_NODES_BY_BITS = 32768  # 128 megabytes of bits
-_WORDS_WORTH_A_NEIGHBOUR = 8.0
+_BATCH = WIDTH
 # Closer costs are equal: sums taken in another order (classes renamed) must not change the choice.
 _TIE = 1e-9
+_ONE = np.uint64(1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +62,7 @@ class FoundPartition:
 
 @dataclass(frozen=True, slots=True)
 class _Ball:
-    members: IntArray
+    ranks: IntArray
     centre: int
     radius: int
     n_same_size: int
@@ -84,6 +75,8 @@ def partition_by_balls(
     *,
     local: bool,
     prior: Prior,
+    n_centres: int | None = None,
+    seed: int = 0,
     n_threads: int = 1,
     time_limit: float | None = None,
 ) -> FoundPartition:
@@ -101,22 +94,29 @@ def partition_by_balls(
         Whether balls are grown inside the set being split, or are those of the whole graph that it contains.
     prior : {"even", "paper"}
         What "no split" weighs against the balls.
+    n_centres : int or None, default=None
+        With a number, each split chooses among the balls of so many centres of the set, drawn at random
+        without looking at any label, as if there were no others; with None, among all.
+    seed : int, default=0
+        Where the draws start from.
     n_threads : int, default=1
         Threads that share the centres; the result does not depend on it.
     time_limit : float or None, default=None
         Seconds after which, as after Ctrl-C, sets not yet looked at are kept whole.
     """
     n = codes.shape[0]
-    words = _fingerprints(n)
-    log2_factorial = gammaln(np.arange(n + n_classes + 1) + 1.0) / np.log(2.0)
+    random = np.random.default_rng(seed)
+    log2_factorial: FloatArray = gammaln(np.arange(n + n_classes + 1) + 1.0) / np.log(2.0)
     end = np.inf if time_limit is None else monotonic() + time_limit
     total = 0.0
     complete = True
     groups: list[FoundGroup] = []
-    waiting = [FoundGroup(np.arange(n, dtype=np.int64), -1, -1)]
+    everyone = np.arange(n, dtype=np.int64)
+    # A set waits with the graph of the set it was cut from, and its ranks there: less to read than the whole.
+    waiting = [(FoundGroup(everyone, -1, -1), graph, everyone)]
     with ThreadPoolExecutor(max_workers=max(1, n_threads)) as pool:
         while waiting:
-            group = waiting.pop()
+            group, around, ranks = waiting.pop()
             members = group.members
             counts = _class_counts(codes[members], n_classes)
             stay = ball_unsplit_cost(counts, len(members), prior)
@@ -125,21 +125,30 @@ def partition_by_balls(
             # A pure set never gains by a split.
             if complete and np.count_nonzero(counts) > 1:
                 try:
-                    inside = induced(graph, members)
-                    limits = _no_limits(len(members)) if local else _contained(graph, members)
-                    search = _lister(inside, codes[members], counts, words[members], limits, log2_factorial)
-                    ball = _best_ball(search, inside, members, pool, n_threads)
+                    inside = induced(around, ranks)
+                    limits = _largest_radii(graph.indptr, graph.indices, members, local)
+                    bits = _bits_of_classes(codes[members], n_classes)
+                    search = partial(
+                        list_balls, inside.indptr, inside.indices, bits, counts, limits, log2_factorial
+                    )
+                    centres = np.arange(len(members), dtype=np.int64)
+                    if n_centres is not None and n_centres < len(members):
+                        centres = np.sort(random.choice(centres, n_centres, replace=False, shuffle=False))
+                    ball = _best_ball(search, centres, inside, pool, n_threads)
                 except KeyboardInterrupt:
                     complete = False
             if ball is not None:
-                ball_counts = _class_counts(codes[ball.members], n_classes)
+                ball_counts = _class_counts(codes[members[ball.ranks]], n_classes)
                 rest_counts = counts - ball_counts
                 cost = ball_split_cost(ball_counts, rest_counts, ball.n_same_size, len(members), prior)
                 if cost < stay - _TIE:
                     total += cost - ball_label_cost(ball_counts) - ball_label_cost(rest_counts)
-                    rest = np.setdiff1d(members, ball.members, assume_unique=True)
-                    waiting.append(FoundGroup(rest, -1, -1))
-                    waiting.append(FoundGroup(ball.members, ball.centre, ball.radius))
+                    outside = np.ones(len(members), dtype=bool)
+                    outside[ball.ranks] = False
+                    rest = np.flatnonzero(outside)
+                    centre = int(members[ball.centre])
+                    waiting.append((FoundGroup(members[rest], -1, -1), inside, rest))
+                    waiting.append((FoundGroup(members[ball.ranks], centre, ball.radius), inside, ball.ranks))
                     continue
             groups.append(group)
             total += stay
@@ -148,75 +157,38 @@ def partition_by_balls(
     return FoundPartition(groups, total, null_cost, complete)
 
 
-def _lister(
-    inside: Graph,
-    codes: CodeArray,
-    counts: IntArray,
-    words: HashArray,
-    limits: IntArray,
-    log2_factorial: FloatArray,
-) -> Lister:
-    """Choose how balls are listed: by bits where neighbours stand in few words, else node by node."""
-    m = len(codes)
-    if m <= _MOST_NODES_BY_BITS:
-        bits, spans = neighbour_bits(inside.indptr, inside.indices)
-        if np.mean(spans[:, 1] - spans[:, 0]) <= _WORDS_WORTH_A_NEIGHBOUR * (2 + inside.indptr[-1] / m):
-            class_bits = _bits_of_classes(codes, len(counts))
-            return partial(balls_by_bits, bits, spans, class_bits, counts, limits, log2_factorial)
-    return partial(_balls_of, inside.indptr, inside.indices, codes, counts, words, limits, log2_factorial)
-
-
-def _bits_of_classes(codes: CodeArray, n_classes: int) -> HashArray:
-    """One row a class, a bit a node; the first node is the lowest bit of the first word."""
-    member = np.zeros((n_classes, -(-len(codes) // 64) * 64), dtype=bool)
-    labeled = np.flatnonzero(codes >= 0)
-    member[codes[labeled], labeled] = True
-    return np.packbits(member, axis=1, bitorder="little").view("<u8").astype(np.uint64)
-
-
 def _best_ball(
-    search: Lister,
+    search: Callable[[IntArray], BallList],
+    centres: IntArray,
     inside: Graph,
-    members: IntArray,
     pool: ThreadPoolExecutor,
     n_threads: int,
 ) -> _Ball | None:
-    """Return the cheapest ball among those of all centres; larger first, then lower centre, on a tie."""
-    m = len(members)
+    """Return the cheapest ball among those of the centres; larger first, then lower centre, on a tie."""
+    m = len(inside.indptr) - 1
     n_of_size = np.zeros(m + 1, dtype=np.int64)
     best_cost = np.full(m + 1, np.inf)
     best_ball = np.zeros((m + 1, 2), dtype=np.int64)
     table = np.zeros(1024, dtype=np.uint64)
     n_in_table = 0
-    firsts = range(0, m, _BATCH)
-    for wave in range(0, len(firsts), n_threads):
-        batches = [(first, min(m, first + _BATCH)) for first in firsts[wave : wave + n_threads]]
+    batches = [centres[first : first + _BATCH] for first in range(0, len(centres), _BATCH)]
+    for wave in range(0, len(batches), n_threads):
+        some = batches[wave : wave + n_threads]
         # One batch runs here: handing a small set over to a thread would cost more than its search.
-        found = [search(*batches[0])] if len(batches) == 1 else list(pool.map(lambda b: search(*b), batches))
-        for balls, costs, hashes in found:
+        for balls, costs, hashes in [search(some[0])] if len(some) == 1 else list(pool.map(search, some)):
             while 2 * (n_in_table + len(hashes)) > len(table):
                 table = _enlarged(table)
             n_in_table += _tally(balls, costs, hashes, table, n_of_size, best_cost, best_ball)
-    sizes = np.flatnonzero(n_of_size)[::-1]
-    if len(sizes) == 0:
+    size = _cheapest_size(n_of_size, best_cost)
+    if size == 0:
         return None
-    bits = best_cost[sizes] + np.log2(n_of_size[sizes])
-    size = sizes[np.argmax(bits <= bits.min() + _TIE)]
     centre, radius = (int(value) for value in best_ball[size])
-    within = _ball_members(inside.indptr, inside.indices, centre, radius)
-    return _Ball(members[within], int(members[centre]), radius, int(n_of_size[size]))
+    ranks = _ball_members(inside.indptr, inside.indices, centre, radius)
+    return _Ball(ranks, centre, radius, int(n_of_size[size]))
 
 
 def _class_counts(codes: CodeArray, n_classes: int) -> IntArray:
     return np.bincount(codes[codes >= 0], minlength=n_classes).astype(np.int64)
-
-
-def _fingerprints(n: int) -> HashArray:
-    """One 64-bit word a node (splitmix64 of its number); a set's fingerprint is the XOR of its words."""
-    z = np.arange(1, n + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
-    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return z ^ (z >> np.uint64(31))
 
 
 def induced(graph: Graph, members: IntArray) -> Graph:
@@ -226,23 +198,48 @@ def induced(graph: Graph, members: IntArray) -> Graph:
     return Graph(*_induce(graph.indptr, graph.indices, members))
 
 
-def _no_limits(m: int) -> IntArray:
-    return np.full(m, m, dtype=np.int64)
+@numba.njit(cache=True, nogil=True)
+def _bits_of_classes(codes: CodeArray, n_classes: int) -> Words:
+    """Nodes of each class, a column a class, a bit a node; the first is the lowest bit of the first word."""
+    bits = np.zeros(((codes.shape[0] + 63) // 64, n_classes), dtype=np.uint64)
+    for v in range(codes.shape[0]):
+        if codes[v] >= 0:
+            bits[v >> 6, codes[v]] |= _ONE << np.uint64(v & 63)
+    return bits
 
 
-def _contained(graph: Graph, members: IntArray) -> IntArray:
-    """For each member the largest radius at which its ball in the whole graph stays within the members."""
-    n = len(graph.indptr) - 1
-    if len(members) == n:
-        return _no_limits(n)
-    outside = np.setdiff1d(np.arange(n, dtype=np.int64), members, assume_unique=True)
-    distances: IntArray = _distances_to(graph.indptr, graph.indices, outside)
-    return distances[members] - 1
+@numba.njit(cache=True, nogil=True)
+def _largest_radii(indptr: IntArray, indices: CodeArray, members: IntArray, local: bool) -> IntArray:
+    """For each member the largest radius at which its ball in the whole graph stays within the members.
+
+    No limit if ``local``, or if everyone is a member.
+    """
+    n = indptr.shape[0] - 1
+    m = members.shape[0]
+    radii = np.empty(m, dtype=np.int64)
+    for i in range(m):
+        radii[i] = m
+    if local or m == n:
+        return radii
+    outside = np.empty(n - m, dtype=np.int64)
+    i = 0
+    for v in range(n):
+        if i < m and members[i] == v:
+            i += 1
+        else:
+            outside[v - i] = v
+    distances = _distances_to(indptr, indices, outside)
+    for i in range(m):
+        radii[i] = distances[members[i]] - 1
+    return radii
 
 
 @numba.njit(cache=True, nogil=True)
 def _induce(indptr: IntArray, indices: CodeArray, members: IntArray) -> tuple[IntArray, CodeArray]:
-    rank = np.full(indptr.shape[0] - 1, -1, dtype=np.int32)
+    """Edges between ``members`` (ascending), which are renumbered by rank."""
+    rank = np.empty(indptr.shape[0] - 1, dtype=np.int32)
+    for v in range(rank.shape[0]):
+        rank[v] = -1
     n_ends = 0
     for i in range(members.shape[0]):
         rank[members[i]] = i
@@ -264,7 +261,9 @@ def _induce(indptr: IntArray, indices: CodeArray, members: IntArray) -> tuple[In
 def _distances_to(indptr: IntArray, indices: CodeArray, sources: IntArray) -> IntArray:
     """Edges from each node to the nearest source; the number of nodes where no source can be reached."""
     n = indptr.shape[0] - 1
-    distance = np.full(n, n, dtype=np.int64)
+    distance = np.empty(n, dtype=np.int64)
+    for v in range(n):
+        distance[v] = n
     queue = np.empty(n, dtype=np.int64)
     tail = sources.shape[0]
     for i in range(tail):
@@ -285,127 +284,26 @@ def _distances_to(indptr: IntArray, indices: CodeArray, sources: IntArray) -> In
 
 @numba.njit(cache=True, nogil=True)
 def _ball_members(indptr: IntArray, indices: CodeArray, centre: int, radius: int) -> IntArray:
-    distance = _distances_to(indptr, indices, np.array([centre]))
+    """Nodes within ``radius`` edges of the centre, ascending."""
+    source = np.empty(1, dtype=np.int64)
+    source[0] = centre
+    distance = _distances_to(indptr, indices, source)
     n = distance.shape[0]
-    return np.flatnonzero((distance <= radius) & (distance < n))
-
-
-@numba.njit(cache=True, nogil=True)
-def _balls_of(
-    indptr: IntArray,
-    indices: CodeArray,
-    codes: CodeArray,
-    counts: IntArray,
-    words: HashArray,
-    limits: IntArray,
-    log2_factorial: FloatArray,
-    first: int,
-    last: int,
-) -> tuple[IntArray, FloatArray, HashArray]:
-    """List the balls, smaller than the whole, of centres ``first`` to ``last - 1``.
-
-    Returns, a row a ball: (size, centre, radius), the bits of the labels in it and out, the fingerprint.
-    """
-    m = indptr.shape[0] - 1
-    n_classes = counts.shape[0]
-    n_labeled = counts.sum()
-    n_edges = indptr[m]
-    queue = np.empty(m, dtype=np.int32)
-    level = np.full(m, -1, dtype=np.int32)
-    in_ball = np.zeros(n_classes, dtype=np.int64)
-    capacity = 8 * (last - first)
-    balls = np.empty((capacity, 3), dtype=np.int64)
-    costs = np.empty(capacity)
-    hashes = np.empty(capacity, dtype=np.uint64)
-    n_balls = 0
-    for centre in range(first, last):
-        if limits[centre] < 0:
-            continue
-        queue[0] = centre
-        level[centre] = 0
-        tail = 1
-        layer = 0  # where the outermost layer starts in the queue
-        radius = 0
-        in_ball[:] = 0
-        fingerprint = words[centre]
-        ball_labeled = 0
-        if codes[centre] >= 0:
-            in_ball[codes[centre]] = 1
-            ball_labeled = 1
-        while tail < m:
-            if n_balls == capacity:
-                more_balls = np.empty((2 * capacity, 3), dtype=np.int64)
-                more_balls[:capacity] = balls
-                balls = more_balls
-                more_costs = np.empty(2 * capacity)
-                more_costs[:capacity] = costs
-                costs = more_costs
-                more_hashes = np.empty(2 * capacity, dtype=np.uint64)
-                more_hashes[:capacity] = hashes
-                hashes = more_hashes
-                capacity *= 2
-            inner = 0.0
-            outer = 0.0
-            for j in range(n_classes):
-                inner += log2_factorial[in_ball[j]]
-                outer += log2_factorial[counts[j] - in_ball[j]]
-            bits = log2_factorial[ball_labeled + n_classes - 1] - inner
-            bits += log2_factorial[n_labeled - ball_labeled + n_classes - 1] - outer
-            balls[n_balls, 0] = tail
-            balls[n_balls, 1] = centre
-            balls[n_balls, 2] = radius
-            costs[n_balls] = bits
-            hashes[n_balls] = fingerprint
-            n_balls += 1
-            if radius == limits[centre]:
-                break
-            # Next layer. From the frontier outwards, unless the frontier is so wide that looking for one
-            # of its nodes from each unreached node is expected to end sooner.
-            radius += 1
-            frontier_edges = 0
-            for q in range(layer, tail):
-                frontier_edges += indptr[queue[q] + 1] - indptr[queue[q]]
-            next_layer = tail
-            if frontier_edges * frontier_edges > (m - tail) * n_edges:
-                for w in range(m):
-                    if level[w] >= 0:
-                        continue
-                    for e in range(indptr[w], indptr[w + 1]):
-                        reached = level[indices[e]]
-                        if reached >= 0 and reached < radius:
-                            level[w] = radius
-                            queue[tail] = w
-                            tail += 1
-                            break
-            else:
-                for q in range(layer, next_layer):
-                    v = queue[q]
-                    for e in range(indptr[v], indptr[v + 1]):
-                        w = indices[e]
-                        if level[w] < 0:
-                            level[w] = radius
-                            queue[tail] = w
-                            tail += 1
-            if tail == next_layer:
-                break  # the rest is out of reach
-            for q in range(next_layer, tail):
-                w = queue[q]
-                fingerprint ^= words[w]
-                if codes[w] >= 0:
-                    in_ball[codes[w]] += 1
-                    ball_labeled += 1
-            layer = next_layer
-        for q in range(tail):
-            level[queue[q]] = -1
-    return balls[:n_balls].copy(), costs[:n_balls].copy(), hashes[:n_balls].copy()
+    members = np.empty(n, dtype=np.int64)
+    size = 0
+    for v in range(n):
+        if distance[v] <= radius and distance[v] < n:
+            members[size] = v
+            size += 1
+    return members[:size].copy()
 
 
 @numba.njit(cache=True, nogil=True)
 def _tally(
     balls: IntArray,
     costs: FloatArray,
-    hashes: HashArray,
-    table: HashArray,
+    hashes: Words,
+    table: Words,
     n_of_size: IntArray,
     best_cost: FloatArray,
     best_ball: IntArray,
@@ -434,7 +332,20 @@ def _tally(
 
 
 @numba.njit(cache=True, nogil=True)
-def _enlarged(table: HashArray) -> HashArray:
+def _cheapest_size(n_of_size: IntArray, best_cost: FloatArray) -> int:
+    """Size of the ball that costs least, rank included; the largest on a tie, 0 where there is no ball."""
+    least = np.inf
+    for size in range(n_of_size.shape[0]):
+        if n_of_size[size] > 0:
+            least = min(least, best_cost[size] + np.log2(n_of_size[size]))
+    for size in range(n_of_size.shape[0] - 1, 0, -1):
+        if n_of_size[size] > 0 and best_cost[size] + np.log2(n_of_size[size]) <= least + _TIE:
+            return size
+    return 0
+
+
+@numba.njit(cache=True, nogil=True)
+def _enlarged(table: Words) -> Words:
     larger = np.zeros(2 * table.shape[0], dtype=np.uint64)
     mask = np.uint64(larger.shape[0] - 1)
     for key in table:

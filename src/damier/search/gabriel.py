@@ -136,6 +136,17 @@ def _box_tree(points: FloatArray) -> tuple[IntArray, IntArray, IntArray, FloatAr
 
 
 @numba.njit(cache=True, nogil=True)
+def _first_pairs(pairs: IntArray, n_pairs: int, room: int) -> IntArray:
+    """Copy the first pairs into an array of so many."""
+    # A loop: an assignment of slices, and the messages of its errors, would take seconds to compile.
+    copied = np.empty((room, 2), dtype=np.int64)
+    for i in range(n_pairs):
+        copied[i, 0] = pairs[i, 0]
+        copied[i, 1] = pairs[i, 1]
+    return copied
+
+
+@numba.njit(cache=True, nogil=True)
 def _search_pairs(
     points: FloatArray,
     blockers: IntArray,
@@ -211,14 +222,13 @@ def _search_pairs(
                 if blocked or _any_between(points, a, b, d2_ab, starts, ends, lows, highs, skips):
                     continue
                 if n_found == found.shape[0]:
-                    larger = np.empty((2 * n_found, 2), dtype=np.int64)
-                    larger[:n_found] = found
-                    found = larger
+                    found = _first_pairs(found, n_found, 2 * n_found)
                 found[n_found, 0] = a
                 found[n_found, 1] = b
                 n_found += 1
             node += 1
-    return found[:n_found].copy()
+    pairs: IntArray = _first_pairs(found, n_found, n_found)
+    return pairs
 
 
 @numba.njit(cache=True, nogil=True)
@@ -342,13 +352,12 @@ def _band_pairs(
             if blocked:
                 continue
             if n_found == found.shape[0]:
-                larger = np.empty((2 * n_found, 2), dtype=np.int64)
-                larger[:n_found] = found
-                found = larger
+                found = _first_pairs(found, n_found, 2 * n_found)
             found[n_found, 0] = a
             found[n_found, 1] = b
             n_found += 1
-    return found[:n_found].copy()
+    pairs: IntArray = _first_pairs(found, n_found, n_found)
+    return pairs
 
 
 @numba.njit(cache=True, nogil=True)
