@@ -1,15 +1,16 @@
 """Balls on a graph: the tables and the figure of the paper, noise, naive Bayes on top, and time.
 
-    python -m benchmarks.balls             # everything; about half an hour
+    python -m benchmarks.balls             # everything; about half an hour of processor time
     python -m benchmarks.balls --quick     # one draw of each, fewer and smaller sets
     python -m benchmarks.balls table3 time # only these parts
     python -m benchmarks.balls --pictures FOLDER  # the pictures of the guide
 
-The spiral of table 3 has 1.75 turns; with 2.5 or 3 turns the wanted accuracies are not reached. The exponent
-of time is fitted over all sizes; over the larger ones alone it is higher.
+The spiral of table 3 has 1.75 turns; with more turns every method loses.
 
-Each figure is printed beside the one wanted. "best" is what the guide advises for accuracy: local balls,
-``prior="paper"``, five neighbours.
+Each figure is printed beside the one wanted. "published" is the method as printed: balls of the whole graph,
+``prior="paper"``, the class shares of the nearest point's group. "finer" is the default with
+``prior="paper"``. How many partitions and neighbours to average was chosen on sets that are not among those
+reported: the part ``choice``.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 from sklearn.impute import SimpleImputer
-from sklearn.model_selection import StratifiedKFold
+from sklearn.model_selection import StratifiedKFold, train_test_split
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -52,14 +53,19 @@ PAPER = {
 SETS = list(PAPER)
 
 
-def paper_setting() -> BallPartitionClassifier:
+def published() -> BallPartitionClassifier:
     """Return the method as printed."""
-    return BallPartitionClassifier(balls="global", prior="paper")
+    return BallPartitionClassifier(balls="global", prior="paper", n_partitions=1, n_neighbors=1)
 
 
-def best_setting() -> BallPartitionClassifier:
-    """Return the setting advised for accuracy."""
-    return BallPartitionClassifier(balls="local", prior="paper", n_neighbors=5)
+def alone(prior: str = "even") -> BallPartitionClassifier:
+    """Return the default without any averaging."""
+    return BallPartitionClassifier(prior=prior, n_partitions=1, n_neighbors=1)
+
+
+def finer() -> BallPartitionClassifier:
+    """Return the setting with the most groups."""
+    return BallPartitionClassifier(prior="paper")
 
 
 def numeric_set(name: str) -> tuple[pd.DataFrame, Labels, str]:
@@ -97,14 +103,14 @@ def verdict(what: str, measured: float, wanted: float, at_most: bool = False) ->
 def table2(quick: bool) -> None:
     """Eleven sets, stratified five-fold: raw as in the paper, then standardised."""
     print("\nTable 2: five-fold accuracy (robustness). The paper's figures in brackets.")
-    seeds = range(1 if quick else 5)
+    seeds = range(1 if quick else 3)
     settings = {
-        "paper raw": ("raw", paper_setting),
+        "published raw": ("raw", published),
         "1-NN raw": ("raw", lambda: KNeighborsClassifier(1)),
-        "global std": ("std", paper_setting),
+        "published std": ("std", published),
+        "default alone std": ("std", alone),
         "default std": ("std", BallPartitionClassifier),
-        "local paper std": ("std", lambda: BallPartitionClassifier(prior="paper")),
-        "best std": ("std", best_setting),
+        "finer std": ("std", finer),
         "1-NN std": ("std", lambda: KNeighborsClassifier(1)),
         "5-NN std": ("std", lambda: KNeighborsClassifier(5)),
     }
@@ -133,7 +139,8 @@ def table2(quick: bool) -> None:
     if len(rows) == len(SETS):
         verdict("raw, global, prior=paper: mean accuracy", mean[0][0], 0.72)
         verdict("raw, global, prior=paper: robustness", mean[0][1], 0.93)
-        verdict("standardised, best setting: mean accuracy", mean[5][0], 0.775)
+        verdict("standardised, default: mean accuracy", mean[4][0], 0.775)
+        verdict("standardised, finer: mean accuracy", mean[5][0], 0.775)
 
 
 def spiral(n: int, seed: int, turns: float = 1.75) -> tuple[Floats, Labels]:
@@ -149,10 +156,11 @@ def table3(quick: bool) -> None:
     """Follow a curved pattern of 2,000 points, two-fold."""
     print("\nTable 3: two spiral bands, 2,000 points, two-fold. In the paper: 0.83, C4.5 0.71, 1-NN 0.90.")
     settings = {
-        "global, prior=paper": paper_setting,
+        "published": published,
+        "default alone": alone,
         "default": BallPartitionClassifier,
-        "local, prior=paper": lambda: BallPartitionClassifier(prior="paper"),
-        "best": best_setting,
+        "finer alone": lambda: alone("paper"),
+        "finer": finer,
         "tree": lambda: DecisionTreeClassifier(min_samples_leaf=2, random_state=0),
         "1-NN": lambda: KNeighborsClassifier(1),
         "5-NN": lambda: KNeighborsClassifier(5),
@@ -164,9 +172,10 @@ def table3(quick: bool) -> None:
         a, r, g = found[name]
         groups = "" if np.isnan(g) else f", {g:.1f} groups"
         print(f"  {name:20} {a:.3f} (robustness {r:.3f}){groups}", flush=True)
-    verdict("global, prior=paper: accuracy", found["global, prior=paper"][0], 0.82)
-    verdict("best: accuracy", found["best"][0], 0.90)
-    verdict("best: groups", found["best"][2], 65, at_most=True)
+    verdict("published: accuracy", found["published"][0], 0.82)
+    for name in ("default", "finer"):
+        verdict(f"{name}: accuracy", found[name][0], 0.90)
+        verdict(f"{name}: groups", found[name][2], 65, at_most=True)
 
 
 def xor(n: int, seed: int, flipped: float) -> tuple[Floats, Labels]:
@@ -178,41 +187,111 @@ def xor(n: int, seed: int, flipped: float) -> tuple[Floats, Labels]:
     return X, y.astype(np.int64)
 
 
+RATES = (0.0, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5)
+WANTED = {0.0: 0.95, 0.1: 0.85, 0.2: 0.74, 0.3: 0.64}  # accuracy of the method as published
+
+
 def figure6(quick: bool) -> None:
     """XOR with labels flipped, and pure noise."""
     n_draws = 2 if quick else 10
-    print(f"\nFigure 6: XOR, 1,000 points, five-fold, {n_draws} draws a rate: accuracy (robustness), groups.")
+    print(f"\nFigure 6: XOR, 1,000 points, five-fold, {n_draws} draws: accuracy (standard error), groups.")
     settings = {
-        "paper": paper_setting,
-        "even": BallPartitionClassifier,
-        "even, 20 nb.": lambda: BallPartitionClassifier(n_neighbors=20),
-        "best": best_setting,
+        "published": published,
+        "published, averaged": lambda: BallPartitionClassifier(balls="global", prior="paper"),
+        "default alone": alone,
+        "default": BallPartitionClassifier,
         "1-NN": lambda: KNeighborsClassifier(1),
     }
     print(f"{'flipped':>10}{'optimal':>9}" + "".join(f"{name:>22}" for name in settings))
-    rates = (0.0, 0.1, 0.2, 0.3) if quick else (0.0, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5)
     found = {}
-    for rate in rates:
+    for rate in WANTED if quick else RATES:
+        cells = []
         for name, make in settings.items():
+            if name == "published, averaged" and rate not in WANTED:
+                cells.append("")
+                continue
             draws = [scores(make, *xor(1000, seed, rate), 5, range(1)) for seed in range(n_draws)]
-            found[rate, name] = np.mean(draws, axis=0)
-        cells = [f"{a:.3f} ({r:.2f}) {g:.0f}" for a, r, g in (found[rate, name] for name in settings)]
+            a, _, g = found[rate, name] = np.mean(draws, axis=0)
+            error = np.std([draw[0] for draw in draws], ddof=1) / np.sqrt(n_draws)
+            cells.append(f"{a:.4f} ({error:.4f}) {'' if np.isnan(g) else round(g)}")
         print(f"{rate:>10}{1 - rate:>9.2f}" + "".join(f"{cell:>22}" for cell in cells), flush=True)
-    for rate, wanted in ((0.0, 0.95), (0.1, 0.85), (0.2, 0.74), (0.3, 0.64)):
-        verdict(f"paper's setting, {rate:.0%} flipped", found[rate, "paper"][0], wanted)
-    for rate in (0.0, 0.1, 0.2, 0.3):
-        for name in ("even", "even, 20 nb."):
-            gap = 1 - rate - found[rate, name][0]
-            verdict(
-                f"prior=even ({name}), {rate:.0%} flipped: short of the optimum by", gap, 0.03, at_most=True
-            )
+    for name in ("published", "published, averaged"):
+        for rate, wanted in WANTED.items():
+            verdict(f"{name}, {rate:.0%} flipped", found[rate, name][0], wanted)
+    for rate in WANTED:
+        gap = 1 - rate - found[rate, "default"][0]
+        verdict(f"prior=even, {rate:.0%} flipped: short of the optimum by", gap, 0.03, at_most=True)
     n_noise = 20 if quick else 100
-    alone = 0
+    n_whole = 0
     for seed in range(n_noise):
         X, _ = xor(1000, seed, 0.0)
         y = np.random.default_rng(1000 + seed).integers(0, 2, 1000)
-        alone += len(BallPartitionClassifier().fit(X, y).groups_) == 1
-    verdict(f"pure noise, prior=even: one group, in {n_noise} draws", alone, 0.95 * n_noise)
+        n_whole += len(alone().fit(X, y).groups_) == 1
+    verdict(f"pure noise, prior=even: one group, in {n_noise} draws", n_whole, 0.95 * n_noise)
+
+
+OTHER_SETS = (
+    "glass",
+    "yeast",
+    "phoneme",
+    "segmentation",
+    "vowel",
+    "waveform",
+    "satimage",
+    "pendigits",
+    "hepatitis",
+    "letter",
+    "abalone",
+)
+
+
+def pattern(name: str, n: int, seed: int) -> tuple[Floats, Labels]:
+    """Draw a checkerboard, stripes or rings; a tenth of the labels flipped."""
+    random = np.random.default_rng(seed)
+    X = random.uniform(-1, 1, size=(n, 2))
+    if name == "board":
+        y = np.floor(1.5 * X).sum(axis=1) % 2 == 0
+    elif name == "stripes":
+        y = np.floor(1.25 * (X[:, 0] + X[:, 1])) % 2 == 0
+    else:
+        y = np.floor(3 * np.hypot(*X.T)) % 2 == 0
+    return X, (y ^ (random.random(n) < 0.1)).astype(np.int64)
+
+
+def choice(quick: bool) -> None:
+    """Compare numbers of partitions and of neighbours on sets that are reported nowhere else."""
+    print(
+        "\nChoice: 600 training rows, other sets; mean accuracy on patterns, and on real sets (standardised)."
+    )
+    problems: dict[str, list[tuple[Floats, Labels, Floats, Labels]]] = {"patterns": [], "real sets": []}
+    for name in ("board", "stripes", "rings"):
+        for seed in range(1 if quick else 3):
+            problems["patterns"].append((*pattern(name, 600, seed), *pattern(name, 3000, 1000 + seed)))
+    for name in OTHER_SETS[:3] if quick else OTHER_SETS:
+        try:
+            frame, y, _ = numeric_set(name)
+        except DataUnavailableError as error:
+            print(f"{name:16}{error}")
+            continue
+        frequent = np.bincount(y)[y] >= 8
+        X, y = frame.to_numpy()[frequent], y[frequent]
+        n_train = min(600, 7 * len(X) // 10)
+        a, b, y_a, y_b = train_test_split(X, y, train_size=n_train, stratify=y, random_state=0)
+        scale = make_pipeline(SimpleImputer(strategy="median"), StandardScaler()).fit(a)
+        problems["real sets"].append((scale.transform(a), y_a, scale.transform(b[:2000]), y_b[:2000]))
+    settings = {f"{k}-NN": lambda k=k: KNeighborsClassifier(k) for k in (1, 5)}
+    for prior in ("even", "paper"):
+        for n_partitions in (1, 8, 32, 64):
+            for n_neighbors in (1, 5, 10):
+                options = {"prior": prior, "n_partitions": n_partitions, "n_neighbors": n_neighbors}
+                title = f"{prior}, {n_partitions} partitions, {n_neighbors} neighbours"
+                settings[title] = lambda options=options: BallPartitionClassifier(**options)
+    for title, make in settings.items():
+        line = f"  {title:36}"
+        for kind, sets in problems.items():
+            accuracies = [make().fit(a, y_a).score(b, y_b) for a, y_a, b, y_b in sets]
+            line += f" {kind} {np.mean(accuracies):.4f}" if accuracies else ""
+        print(line, flush=True)
 
 
 def naive_bayes(quick: bool) -> None:
@@ -232,7 +311,7 @@ def naive_bayes(quick: bool) -> None:
             points = [scale.transform(frame.iloc[rows]) for rows in (train, test)]
             row = [NaiveBayesClassifier().fit(frame.iloc[train], y[train]).score(frame.iloc[test], y[test])]
             for prior in ("even", "paper"):
-                balls = BallPartitionClassifier(prior=prior).set_output(transform="pandas")
+                balls = alone(prior).set_output(transform="pandas")
                 balls.fit(points[0], y[train])
                 train_groups, test_groups = (balls.transform(part) for part in points)
                 both = [
@@ -240,8 +319,8 @@ def naive_bayes(quick: bool) -> None:
                     for rows, groups in ((train, train_groups), (test, test_groups))
                 ]
                 row.append(NaiveBayesClassifier().fit(both[0], y[train]).score(both[1], y[test]))
-                alone = NaiveBayesClassifier().fit(train_groups, y[train])
-                row.append(alone.score(test_groups, y[test]))
+                of_group = NaiveBayesClassifier().fit(train_groups, y[train])
+                row.append(of_group.score(test_groups, y[test]))
             seen.append(row)
         rows.append(np.mean(seen, axis=0))
         if len(rows) == 1:
@@ -263,19 +342,25 @@ def timing(quick: bool) -> None:
         for n in sizes:
             X, y = xor(n, n, 0.1)
             X = np.hstack([X, np.random.default_rng(n).uniform(-1, 1, size=(n, d - 2))])
-            times = []
-            for _ in range(3 if n <= 2000 else 1):
-                start = time.process_time()
-                fitted = BallPartitionClassifier().fit(X, y)
-                times.append(time.process_time() - start)
-            seconds.append(min(times))
+            row = []
+            for make in (alone, BallPartitionClassifier):
+                times = []
+                for _ in range(3 if n <= 2000 else 1):
+                    start = time.process_time()
+                    fitted = make().fit(X, y)
+                    times.append(time.process_time() - start)
+                row.append(min(times))
+            seconds.append(row)
             print(
-                f"  {d:2} dimensions, {n:5} points: {seconds[-1]:.3f} s, {len(fitted.groups_)} groups",
+                f"  {d:2} dimensions, {n:5} points: {row[0]:.3f} s alone, {row[1]:.3f} s averaged, "
+                f"{len(fitted.groups_)} groups",
                 flush=True,
             )
-        verdict(
-            f"{d} dimensions: exponent", np.polyfit(np.log(sizes), np.log(seconds), 1)[0], 2.3, at_most=True
-        )
+        for k, name in enumerate(("alone", "averaged")):
+            logs = np.log(sizes), np.log(np.array(seconds)[:, k])
+            verdict(f"{d} dimensions, {name}: exponent", np.polyfit(*logs, 1)[0], 2.3, at_most=True)
+            upper = np.polyfit(logs[0][2:], logs[1][2:], 1)[0]
+            print(f"    from {sizes[2]} points up: {upper:.2f}")
     for n, d, wanted in ((10_000, 2, 2.0), (2_000, 20, 10.0)):
         X = np.random.default_rng(0).normal(size=(n, d))
         gabriel_graph(X[:200])
@@ -292,7 +377,19 @@ def pictures(folder: Path) -> None:
     mpl.use("Agg")
     import matplotlib.pyplot as plt
 
-    for name, (X, y) in {"xor": xor(1000, 0, 0.1), "spiral": spiral(2000, 0)}.items():
+    drawn = {"xor": xor(1000, 0, 0.1), "spiral": spiral(2000, 0)}
+    figure, axes = plt.subplots(1, 2, figsize=(11, 5.2), layout="constrained")
+    side = np.linspace(-1, 1, 300)
+    everywhere = np.stack(np.meshgrid(side, side), axis=-1).reshape(-1, 2)
+    for ax, (name, (X, y)) in zip(axes, drawn.items(), strict=True):
+        of_class = BallPartitionClassifier().fit(X, y).predict_proba(everywhere)[:, 1].reshape(300, 300)
+        shown = ax.imshow(of_class, origin="lower", extent=(-1, 1, -1, 1), cmap="RdYlBu_r", vmin=0, vmax=1)
+        ax.contour(side, side, of_class, levels=[0.5], colors="black", linewidths=1)
+        ax.set(title=f"{name}: probability of class 1", xlabel="x", ylabel="y")
+    figure.colorbar(shown, ax=axes, shrink=0.8)
+    figure.savefig(folder / "balls-averaged.png", dpi=80)
+    plt.close(figure)
+    for name, (X, y) in drawn.items():
         figure, axes = plt.subplots(1, 2, figsize=(11, 5.2), layout="constrained", sharey=True)
         for ax, prior in zip(axes, ("even", "paper"), strict=True):
             fitted = BallPartitionClassifier(prior=prior).fit(pd.DataFrame(X, columns=["x", "y"]), y)
@@ -303,7 +400,14 @@ def pictures(folder: Path) -> None:
         plt.close(figure)
 
 
-PARTS = {"table2": table2, "table3": table3, "figure6": figure6, "bayes": naive_bayes, "time": timing}
+PARTS = {
+    "table2": table2,
+    "table3": table3,
+    "figure6": figure6,
+    "bayes": naive_bayes,
+    "time": timing,
+    "choice": choice,
+}
 
 
 def main() -> None:

@@ -70,7 +70,9 @@ def test_scores_follow_the_nearest_point():
     X, y = xor()
     new = np.random.default_rng(9).uniform(-1, 1, size=(50, 2))
     for metric, order in (("euclidean", 2), ("cityblock", 1)):
-        fitted = BallPartitionClassifier(prior="paper", metric=metric).fit(X, y)
+        fitted = BallPartitionClassifier(prior="paper", metric=metric, n_partitions=1, n_neighbors=1).fit(
+            X, y
+        )
         distances = np.linalg.norm(new[:, None] - X[None], ord=order, axis=2)
         nearest = distances.argsort(axis=1)
         shares = np.array([group.shares for group in fitted.groups_])
@@ -84,6 +86,26 @@ def test_scores_follow_the_nearest_point():
         np.testing.assert_array_equal(smooth.predict(new), smooth.classes_[expected.argmax(axis=1)])
 
 
+def test_probabilities_are_averaged_over_partitions_and_neighbours():
+    X, y = xor(400, 10, 0.1)
+    new = np.random.default_rng(9).uniform(-1, 1, size=(2000, 2))
+    truth = np.where((new[:, 0] > 0) ^ (new[:, 1] > 0), "yes", "no")
+    alone = BallPartitionClassifier(n_partitions=1).fit(X, y)
+    fitted = BallPartitionClassifier().fit(X, y)
+    np.testing.assert_array_equal(fitted.labels_, alone.labels_)
+    assert fitted.cost_ == alone.cost_
+    assert alone.model_.point_shares is None
+    at_points = fitted.model_.point_shares
+    np.testing.assert_allclose(at_points.sum(axis=1), 1.0)
+    nearest = np.linalg.norm(new[:50, None] - fitted.model_.points[None], axis=2).argsort(axis=1)[:, :5]
+    np.testing.assert_allclose(fitted.predict_proba(new[:50]), at_points[nearest].mean(axis=1))
+    assert fitted.score(new, truth) > alone.score(new, truth)
+    others = [BallPartitionClassifier(random_state=seed).fit(X, y).predict_proba(new) for seed in (1, 1, 2)]
+    np.testing.assert_array_equal(others[0], others[1])
+    assert np.abs(others[0] - others[2]).max() > 0
+    assert np.abs(others[0] - others[2]).mean() < 0.1
+
+
 def test_row_order_class_names_threads_and_frames_change_nothing():
     X, y = xor(400, 3)
     reference = BallPartitionClassifier(prior="paper").fit(X, y)
@@ -91,10 +113,12 @@ def test_row_order_class_names_threads_and_frames_change_nothing():
     order = np.random.default_rng(4).permutation(len(X))
     shuffled = BallPartitionClassifier(prior="paper").fit(X[order], y[order])
     np.testing.assert_array_equal(shuffled.labels_, reference.labels_[order])
+    np.testing.assert_array_equal(shuffled.predict_proba(X), reference.predict_proba(X))
     renamed = BallPartitionClassifier(prior="paper").fit(X, np.where(y == "no", 7, 3))
     np.testing.assert_array_equal(renamed.labels_, reference.labels_)
     threads = BallPartitionClassifier(prior="paper", n_jobs=2).fit(X, y)
     np.testing.assert_array_equal(threads.labels_, reference.labels_)
+    np.testing.assert_array_equal(threads.predict_proba(X), reference.predict_proba(X))
     frame = {"a": X[:, 0], "b": X[:, 1]}
     for made in (pd.DataFrame(frame), pl.DataFrame(frame)):
         fitted = BallPartitionClassifier(prior="paper").fit(made, y)
@@ -183,6 +207,12 @@ def test_saved_and_read_back_it_scores_the_same():
     assert read.groups == fitted.groups_
     assert read.to_dict() == fitted.model_.to_dict()
     assert fitted.model_.to_frame(backend="pandas")["size"].sum() == 300
+    earlier = fitted.model_.to_dict()
+    del earlier["point_shares"]
+    of_groups = clone(fitted).set_params(n_partitions=1).fit(X, y)
+    np.testing.assert_array_equal(
+        BallPartition.from_dict(earlier).probabilities(new), of_groups.predict_proba(new)
+    )
 
 
 @pytest.mark.parametrize(
@@ -193,6 +223,7 @@ def test_saved_and_read_back_it_scores_the_same():
         ({"point_groups": [99] * 300}, "not there"),
         ({"centres": [1]}, "centres"),
         ({"radii": []}, "radii"),
+        ({"point_shares": [[1.0, 0.0]]}, "point_shares"),
     ],
 )
 def test_a_spoilt_file_is_refused(change, message):
@@ -219,6 +250,7 @@ def test_duplicates_with_different_labels_share_a_prediction():
     y = np.r_[np.zeros(30), np.ones(30), np.tile([0, 1], 15)].astype(int)
     fitted = BallPartitionClassifier().fit(X, y)
     assert fitted.predict([[0, 0], [1, 1]]).tolist() == [0, 1]
+    assert fitted.apply([[0, 0], [1, 1]])[0] != fitted.apply([[0, 0], [1, 1]])[1]
     assert fitted.graph_.nnz == gabriel_graph(X).nnz
 
 

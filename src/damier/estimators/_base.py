@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import DataConversionWarning
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_consistent_length, validate_data
 
 from damier.intake import Table, Target, read_table, read_target, read_weights
@@ -130,3 +131,10 @@ def _check_names(estimator: Any, table: Table, reset: bool) -> None:
             f"X has {table.n_columns} features, but {type(estimator).__name__} is expecting "
             f"{estimator.n_features_in_} features as input."
         )
+
+
+def seed_of(random_state: Any) -> int:
+    """Return a seed for the kernels; none given means always the same."""
+    if random_state is None:
+        return 0
+    return int(check_random_state(random_state).randint(2**31 - 1))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from numbers import Integral, Real
+from time import monotonic
 from typing import Any, ClassVar, Self, cast
 
 import numpy as np
@@ -14,7 +16,7 @@ from sklearn.base import ClassifierMixin, TransformerMixin, _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from damier.estimators._base import TableEstimator, require_two_classes
+from damier.estimators._base import TableEstimator, require_two_classes, seed_of
 from damier.intake import NumericColumn, Table
 from damier.intake.table import CodeArray, FloatArray, IntArray
 from damier.models.balls import BallGroup, BallPartition
@@ -27,6 +29,10 @@ class BallPartitionClassifier(ClassifierMixin, TransformerMixin, TableEstimator)
     many edges of a centre. The set of points is split by the ball that shortens the description of the
     labels most, then both sides are, until no split pays. There is no number of groups to set, and on pure
     noise there is one group. Groups need not be boxes: XOR, spirals and networks are followed.
+
+    These groups are what is described, applied and transformed to. Their borders are hard, and other groups
+    would have done nearly as well: ``predict_proba`` averages the class shares over several partitions, see
+    ``n_partitions``.
 
     Distances are taken as they come: put a scaler before this estimator when units differ.
 
@@ -45,14 +51,21 @@ class BallPartitionClassifier(ClassifierMixin, TransformerMixin, TableEstimator)
     metric : str or callable, default="euclidean"
         Distance for the Gabriel graph and for the nearest training point, by its name in SciPy or as a
         function of two points.
-    n_neighbors : int, default=1
-        ``predict_proba`` averages the class shares of the groups of this many nearest training points. A few
-        smooth the borders between groups; the groups themselves stay the same.
+    n_partitions : int, default=32
+        ``predict_proba`` averages the class shares of this many partitions: that of ``groups_``, and others
+        in which each split chooses among the balls of 32 centres drawn at random. With 1, it follows
+        ``groups_`` alone.
+    n_neighbors : int, default=5
+        ``predict_proba`` averages the class shares at this many nearest training points, which smooths the
+        borders between groups. With 1, and ``n_partitions=1``, it gives the class shares of the group of the
+        nearest point, as published.
     semi_supervised : bool, default=False
         Take -1 (integers) or a missing value (anything else) in ``y`` as a row without a label: it belongs
         to the graph, to balls and to a group, and gets that group's class in ``transduction_``.
     time_limit : float or None, default=None
         Seconds for the search of balls, after which what was found so far is kept.
+    random_state : int, RandomState instance or None, default=None
+        Draws the centres; None draws the same ones each time. ``groups_`` does not depend on it.
     n_jobs : int or None, default=None
         Number of threads; the result does not depend on it.
 
@@ -101,9 +114,11 @@ class BallPartitionClassifier(ClassifierMixin, TransformerMixin, TableEstimator)
         "prior": [StrOptions({"even", "paper"})],
         "graph": [StrOptions({"gabriel"}), "sparse matrix", np.ndarray, callable],
         "metric": [str, callable],
+        "n_partitions": [Interval(Integral, 1, None, closed="left")],
         "n_neighbors": [Interval(Integral, 1, None, closed="left")],
         "semi_supervised": ["boolean"],
         "time_limit": [Interval(Real, 0, None, closed="left"), None],
+        "random_state": ["random_state"],
         "n_jobs": [Integral, None],
     }
 
@@ -114,18 +129,22 @@ class BallPartitionClassifier(ClassifierMixin, TransformerMixin, TableEstimator)
         prior: str = "even",
         graph: Any = "gabriel",
         metric: Any = "euclidean",
-        n_neighbors: int = 1,
+        n_partitions: int = 32,
+        n_neighbors: int = 5,
         semi_supervised: bool = False,
         time_limit: float | None = None,
+        random_state: Any = None,
         n_jobs: int | None = None,
     ) -> None:
         self.balls = balls
         self.prior = prior
         self.graph = graph
         self.metric = metric
+        self.n_partitions = n_partitions
         self.n_neighbors = n_neighbors
         self.semi_supervised = semi_supervised
         self.time_limit = time_limit
+        self.random_state = random_state
         self.n_jobs = n_jobs
 
     @_fit_context(prefer_skip_nested_validation=True)
@@ -139,6 +158,7 @@ class BallPartitionClassifier(ClassifierMixin, TransformerMixin, TableEstimator)
         y : array of shape (n_rows,)
             Class of each row.
         """
+        from damier.search.ball_draws import shares_over_draws
         from damier.search.balls import Graph, partition_by_balls
 
         training = self._read_training(X, y, allow_unlabeled=self.semi_supervised)
@@ -149,13 +169,17 @@ class BallPartitionClassifier(ClassifierMixin, TransformerMixin, TableEstimator)
         # Ties are broken by the number of a point: numbers that follow the values, not the rows.
         order = _order_of(points, target.codes)
         renumbered = sparse.csr_array(adjacency[order][:, order])
+        n_threads = effective_n_jobs(self.n_jobs)
+        graph = Graph(renumbered.indptr.astype(np.int64), renumbered.indices.astype(np.int32))
+        codes = np.ascontiguousarray(target.codes[order], dtype=np.int32)
+        start = monotonic()
         found = partition_by_balls(
-            Graph(renumbered.indptr.astype(np.int64), renumbered.indices.astype(np.int32)),
-            np.ascontiguousarray(target.codes[order], dtype=np.int32),
+            graph,
+            codes,
             target.n_classes,
             local=self.balls == "local",
             prior=cast(Any, self.prior),
-            n_threads=effective_n_jobs(self.n_jobs),
+            n_threads=n_threads,
             time_limit=self.time_limit,
         )
         group_of = np.empty(len(points), dtype=np.int64)
@@ -168,7 +192,8 @@ class BallPartitionClassifier(ClassifierMixin, TransformerMixin, TableEstimator)
         np.add.at(counts, (self.labels_[labeled], target.codes[labeled]), 1)
         self.classes_ = target.classes
         self._codes = target.codes
-        self.model_ = BallPartition(
+        self.complete_ = found.complete
+        model = BallPartition(
             names=training.table.names,
             classes=tuple(target.classes.tolist()),
             points=np.ascontiguousarray(points[order]),
@@ -182,12 +207,27 @@ class BallPartitionClassifier(ClassifierMixin, TransformerMixin, TableEstimator)
             metric=self.metric,
             n_neighbors=int(self.n_neighbors),
         )
+        if self.n_partitions > 1 and found.complete:
+            drawn = shares_over_draws(
+                graph,
+                codes,
+                target.n_classes,
+                local=self.balls == "local",
+                prior=cast(Any, self.prior),
+                n_partitions=self.n_partitions - 1,
+                seed=seed_of(self.random_state),
+                n_threads=n_threads,
+                time_limit=None if self.time_limit is None else self.time_limit - (monotonic() - start),
+            )
+            self.complete_ = drawn.complete
+            averaged = (drawn.total + model.shares[group_of]) / (1 + drawn.n_partitions)
+            model = replace(model, point_shares=averaged)
+        self.model_ = model
         self.groups_: tuple[BallGroup, ...] = self.model_.groups
         of_group = self.model_.shares.argmax(axis=1)[self.labels_]
         self.transduction_ = self.classes_[np.where(labeled, target.codes, of_group)]
         self.graph_ = adjacency
         self.cost_, self.null_cost_, self.level_ = found.cost, found.null_cost, self.model_.level
-        self.complete_ = found.complete
         return self
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
@@ -197,7 +237,7 @@ class BallPartitionClassifier(ClassifierMixin, TransformerMixin, TableEstimator)
         return classes
 
     def predict_proba(self, X: Any) -> FloatArray:
-        """Class shares of the group of the nearest training point (or points, see ``n_neighbors``)."""
+        """Class shares at the nearest training points, averaged over partitions and over these points."""
         return self._fitted().probabilities(self._points(X))
 
     def apply(self, X: Any) -> IntArray:

@@ -71,7 +71,9 @@ class BallPartition:
     metric : str or callable
         Distance between a new point and the training points.
     n_neighbors : int
-        How many nearest points' groups make the class probabilities.
+        How many nearest points make the class probabilities.
+    point_shares : array of shape (n_points, n_classes) or None
+        Class shares at each point, averaged over several partitions; None: those of its group.
     """
 
     names: tuple[str, ...]
@@ -86,12 +88,15 @@ class BallPartition:
     null_cost: float
     metric: Metric = "euclidean"
     n_neighbors: int = 1
+    point_shares: FloatArray | None = None
 
     model: ClassVar[str] = "balls"
 
     def __post_init__(self) -> None:
         for array in (self.points, self.rows, self.point_groups, self.counts, self.centres, self.radii):
             array.flags.writeable = False
+        if self.point_shares is not None:
+            self.point_shares.flags.writeable = False
 
     @property
     def n_groups(self) -> int:
@@ -131,11 +136,12 @@ class BallPartition:
         return self.point_groups[self._nearest(points, 1)[:, 0]]
 
     def probabilities(self, points: FloatArray) -> FloatArray:
-        """Class shares of the groups of the nearest training points, averaged over these points."""
+        """Class shares at the nearest training points, averaged over these points."""
         nearest = self._nearest(points, self.n_neighbors)
+        at_point = self.shares[self.point_groups] if self.point_shares is None else self.point_shares
         total: FloatArray = np.zeros((len(points), len(self.classes)))
         for k in range(nearest.shape[1]):
-            total += self.shares[self.point_groups[nearest[:, k]]]
+            total += at_point[nearest[:, k]]
         total /= nearest.shape[1]
         return total
 
@@ -197,6 +203,7 @@ class BallPartition:
             "null_cost": self.null_cost,
             "metric": self.metric,
             "n_neighbors": self.n_neighbors,
+            "point_shares": None if self.point_shares is None else self.point_shares.tolist(),
         }
 
     @classmethod
@@ -219,13 +226,19 @@ class BallPartition:
             raise ValueError("not a saved model: centres must name one point, or -1, a group")
         if len(whole["radii"]) != n_groups:
             raise ValueError("not a saved model: radii must hold one number a group")
+        classes = decode(wanted(plain, "classes"))
+        shares = plain.get("point_shares")  # not in what earlier versions wrote
+        shares = None if shares is None else np.array(shares, dtype=np.float64)
+        if shares is not None and shares.shape != (n, len(classes)):
+            raise ValueError("not a saved model: point_shares must hold one share a point and a class")
         return cls(
             names=names,
-            classes=decode(wanted(plain, "classes")),
+            classes=classes,
             points=points,
             **whole,
             cost=float(wanted(plain, "cost")),
             null_cost=float(wanted(plain, "null_cost")),
             metric=str(wanted(plain, "metric")),
             n_neighbors=int(wanted(plain, "n_neighbors")),
+            point_shares=shares,
         )
