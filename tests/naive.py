@@ -393,15 +393,13 @@ def grid_greedy_merge(columns, labels, n_classes, value_parts, n_values, categor
 # --- search, rectangles on projections ----------------------------------------------------------------
 
 
-def linf_grow(blocked, i, j, first_side=0):
+def linf_grow(blocked, i, j):
     """Expand each side by one row or column of bins in turn, until a whole turn changes nothing."""
     b = len(blocked)
     x0, x1, y0, y1 = i, i, j, j
-    sides = ("up", "right", "down", "left")
     while True:
         before = (x0, x1, y0, y1)
-        for k in range(4):
-            side = sides[(first_side + k) % 4]
+        for side in ("up", "right", "down", "left"):
             if side == "up" and y1 + 1 < b and not any(blocked[u][y1 + 1] for u in range(x0, x1 + 1)):
                 y1 += 1
             if side == "right" and x1 + 1 < b and not any(blocked[x1 + 1][v] for v in range(y0, y1 + 1)):
@@ -414,7 +412,7 @@ def linf_grow(blocked, i, j, first_side=0):
             return before
 
 
-def linf_cover(own, other, tolerance, min_cover, first_side=0):
+def linf_cover(own, other, tolerance, min_cover):
     """Algorithm 6: the best rectangle over all bins not yet covered, again and again."""
     b = len(own)
     blocked = [[other[u][v] > tolerance * own[u][v] for v in range(b)] for u in range(b)]
@@ -426,7 +424,7 @@ def linf_cover(own, other, tolerance, min_cover, first_side=0):
             for j in range(b):
                 if own[i][j] == 0 or blocked[i][j]:
                     continue
-                x0, x1, y0, y1 = linf_grow(blocked, i, j, first_side)
+                x0, x1, y0, y1 = linf_grow(blocked, i, j)
                 bins = [(u, v) for u in range(x0, x1 + 1) for v in range(y0, y1 + 1)]
                 count = sum(own[u][v] for u, v in bins if not covered[u][v])
                 border = sum(
@@ -450,9 +448,9 @@ def linf_decide(model, rows):
 
     def along(cover, axis, row):
         total = 0
-        for name, sign in axis:
+        for name, weight in axis:
             held = int(row[position[name]])
-            total += sign * (cover.shares[name][held] if name in cover.shares else held)
+            total += weight * (cover.shares[name][held] if name in cover.shares else held)
         return total
 
     decisions = []

@@ -22,12 +22,14 @@ def bin_matrices(draw):
     return own.astype(np.int64), other.astype(np.int64)
 
 
-@given(bin_matrices(), st.sampled_from([0.0, 0.1, 0.8]), st.integers(0, 6), st.integers(0, 3))
-def test_covers_are_those_of_the_literal_algorithm(matrices, tolerance, min_cover, first_side):
+@given(bin_matrices(), st.sampled_from([0.0, 0.1, 0.8]), st.integers(0, 6))
+def test_covers_are_those_of_the_literal_algorithm(matrices, tolerance, min_cover):
     own, other = matrices
     rectangles = np.zeros((256, 4), np.int64)
-    number, covered = linf_cover.cover_bins(own, other, tolerance, min_cover, first_side, rectangles)
-    chosen, total = naive.linf_cover(own.tolist(), other.tolist(), tolerance, min_cover, first_side)
+    b = len(own)
+    room = np.pad(own, (0, 2), constant_values=99), np.pad(other, (0, 2), constant_values=99)
+    number, covered = linf_cover.cover_bins(*room, b, tolerance, float(min_cover), rectangles)
+    chosen, total = naive.linf_cover(own.tolist(), other.tolist(), tolerance, min_cover)
     assert [tuple(r) for r in rectangles[:number].tolist()] == chosen
     assert covered == total
 
@@ -50,18 +52,20 @@ def test_a_projection_is_the_signed_sum_and_its_bins_count_every_row():
     shares = random.integers(0, UNIT, (1, 3000)).astype(np.int32)
     place = np.array([-1, -1, 0, -1, -1])
     chosen = np.array([4, 2, 0])
-    weights = np.array([1, -1, -1])
+    weights = np.array([1, -1, -2])
     out = np.zeros(3000, np.int32)
     n = 2500
-    low, high = linf_project.project(columns, shares, place, n, chosen, weights, out)
-    wanted = columns[4, :n] - shares[0, :n] - columns[0, :n]
+    limits = np.zeros(4, np.int64)
+    linf_project.project(columns, shares, place, n, chosen, weights, limits, 2, out)
+    low, high = limits[2:]
+    wanted = columns[4, :n] - shares[0, :n] - 2 * columns[0, :n]
     assert (out[:n] == wanted).all()
     assert (low, high) == (wanted.min(), wanted.max())
 
     codes = random.integers(0, 3, 3000).astype(np.int32)
     limits = np.array([low, high, low, high])
     own, other = np.ones((7, 7), np.int64), np.ones((7, 7), np.int64)
-    linf_project.count_bins(out, out, limits, n, codes, 1, own, other)
+    linf_project.count_bins(out, out, limits, n, codes, 1, 7, own, other)
     place_of = np.minimum((wanted - low) * 7 // (high - low + 1), 6)
     assert (np.diag(own) == np.bincount(place_of[codes[:n] == 1], minlength=7)).all()
     assert (np.diag(other) == np.bincount(place_of[codes[:n] != 1], minlength=7)).all()
@@ -76,8 +80,9 @@ def test_an_axis_has_the_weights_asked_for_and_favours_its_columns():
     state = np.array([12345, 6789])
     weights = np.zeros(12, np.int64)
     met = np.zeros(12)
+    order, room = np.zeros(12, np.int64), np.zeros(3)
     for _ in range(300):
-        distance = linf_project.draw_axis(2, odds, means, alive, 0, 10, state, weights)
+        distance = linf_project.draw_axis(2, odds, means, alive, 0, 10, state, order, room, weights)
         assert np.abs(weights).sum() == 2
         projected = means @ weights
         # class 1 has no rows left, so only class 2 counts
@@ -186,3 +191,39 @@ def test_ranking_on_a_sample_does_not_depend_on_the_order_of_rows():
             values = cover.x_weights @ columns[cover.columns].astype(np.int64)
             assert tuple(cover.limits[:2]) == (values[left].min(), values[left].max())
         break
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_climbing_keeps_only_weights_that_cover_more(seed):
+    random = np.random.default_rng(seed)
+    n, b, p = 600, 12, 6
+    codes = random.integers(0, 3, n).astype(np.int32)
+    columns = np.clip(random.normal(0.5, 0.1, (p, n)) + 0.1 * codes, 0, 1)
+    columns = (columns * UNIT).astype(np.int32)
+    place, chosen, odds = np.full(p, -1), np.arange(p), np.ones(p)
+    scaled, rectangles = np.zeros((0, n), np.int32), np.zeros((256, 4), np.int64)
+    xy, limits = np.zeros((3, n), np.int32), np.zeros(4, np.int64)
+    own, other = np.zeros((b, b), np.int64), np.zeros((b, b), np.int64)
+    axes = np.eye(2, p, dtype=np.int64)
+
+    def covered(weights):
+        values = weights @ columns.astype(np.int64)
+        low, high = values.min(axis=1)[:, None], values.max(axis=1)[:, None]
+        scale = (b / (high - low + 1.0)).astype(np.float32)
+        u, v = np.minimum(((values - low).astype(np.float32) * scale).astype(int), b - 1)
+        counts = np.zeros((2, b, b), int)
+        np.add.at(counts, ((codes != 2).astype(int), u, v), 1)
+        return naive.linf_cover(*counts.tolist(), 0.2, 4)[1]
+
+    before, state = covered(axes), np.array([seed + 1, 7])
+    for _ in range(4):
+        linf_project.climb(
+            10, columns, scaled, place, n, chosen, odds, codes, 2, b, 0.2, 4.0, state, rectangles, xy, limits,
+            own, other, axes,
+        )  # fmt: skip
+        after = covered(axes)
+        assert after >= before
+        before = after
+        assert np.abs(axes).max() <= 2
+        assert (np.abs(axes).sum(axis=1) > 0).all()
+    assert after > covered(np.eye(2, p, dtype=np.int64))

@@ -37,8 +37,8 @@ class LinfClassifier(ClassifierMixin, TableEstimator):
     """Decision lists of rectangles on random two-dimensional projections [1]_.
 
     Numeric columns with heavy tails are transformed by a signed square root, all are scaled to the unit
-    interval. A decision list is then grown one class at a time: columns are added up with weights -1, 0
-    and 1 into two axes, the rows are binned on them, and bins where the class is alone (later: prevails) are
+    interval. A decision list is then grown one class at a time: columns are added up with small whole weights
+    into two axes, the rows are binned on them, and bins where the class is alone (later: prevails) are
     covered with rectangles; covered rows leave. A new row is decided by the first rectangle that holds it, or
     by the nearest one when none does. Members of the ensemble differ by their projections and vote.
 
@@ -51,9 +51,10 @@ class LinfClassifier(ClassifierMixin, TableEstimator):
     n_jobs : int, default=None
         Threads that members are grown in; the result does not depend on it.
     setting : {"refined", "paper"}, default="refined"
-        The published algorithm, or a more accurate one: columns drawn by what they say of the class, large
-        rectangles first, then rectangles that allow some rows of other classes; rectangles at the edge open
-        to infinity; votes by class shares, halved for members that do not hold the row.
+        The published algorithm (weights -1, 0 and 1), or a more accurate one: columns drawn by what they say
+        of the class, weights changed where that covers more, large rectangles first, then rectangles that
+        allow some rows of other classes; rectangles at the edge open to infinity; votes by class shares,
+        halved for members that do not hold the row.
 
     Attributes
     ----------

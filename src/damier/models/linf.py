@@ -49,7 +49,8 @@ class Cover:
     label : object
         The class it covers.
     x, y : tuple of (str, int)
-        Columns of the two axes with their signs; an axis adds up signed columns, each scaled to 0 .. 1.
+        Columns of the two axes with their weights, whole numbers; an axis adds up weighted columns, each
+        scaled to 0 .. 1.
     limits : tuple of int
         Least and greatest training value along x, then along y, in fixed point (``UNIT`` stands for 1).
     n_bins : int
@@ -127,8 +128,8 @@ class Cover:
         """Everything but the label, in JSON types."""
         return {
             "class": self.class_index,
-            "x": [[name, sign] for name, sign in self.x],
-            "y": [[name, sign] for name, sign in self.y],
+            "x": [[name, weight] for name, weight in self.x],
+            "y": [[name, weight] for name, weight in self.y],
             "limits": list(self.limits),
             "n_bins": self.n_bins,
             "rectangles": self.rectangles.tolist(),
@@ -145,8 +146,8 @@ class Cover:
             member=member,
             label=classes[code],
             class_index=code,
-            x=tuple((str(name), int(sign)) for name, sign in wanted(plain, "x")),
-            y=tuple((str(name), int(sign)) for name, sign in wanted(plain, "y")),
+            x=tuple((str(name), int(weight)) for name, weight in wanted(plain, "x")),
+            y=tuple((str(name), int(weight)) for name, weight in wanted(plain, "y")),
             limits=(x0, x1, y0, y1),
             n_bins=int(wanted(plain, "n_bins")),
             rectangles=np.array(wanted(plain, "rectangles"), dtype=np.int64).reshape(-1, 4),
@@ -331,12 +332,15 @@ class LinfModel:
 
 
 def axis_text(axis: tuple[tuple[str, int], ...]) -> str:
-    """Write an axis as a signed sum.
+    """Write an axis as a weighted sum.
 
-    >>> axis_text((("age", 1), ("size", -1)))
-    'age - size'
+    >>> axis_text((("age", 1), ("size", -2)))
+    'age - 2 size'
     """
-    text = " ".join(f"{'+' if sign > 0 else '-'} {name}" for name, sign in axis)
+    text = " ".join(
+        f"{'+' if weight > 0 else '-'} {'' if abs(weight) == 1 else f'{abs(weight)} '}{name}"
+        for name, weight in axis
+    )
     return text.removeprefix("+ ")
 
 
@@ -350,7 +354,7 @@ class _Axis:
     """One axis of a cover, ready to be added up."""
 
     columns: tuple[int, ...]
-    signs: tuple[int, ...]
+    weights: tuple[int, ...]
     shares: tuple[SingleArray | None, ...]
     low: np.float32
     high: np.float32
@@ -363,7 +367,7 @@ class _Axis:
         shares = (cover.shares.get(name) for name, _ in axis)
         return cls(
             tuple(position[name] for name, _ in axis),
-            tuple(sign for _, sign in axis),
+            tuple(weight for _, weight in axis),
             tuple(None if held is None else np.array(held, dtype=np.float32) for held in shares),
             np.float32(low),
             np.float32(high),
@@ -371,14 +375,11 @@ class _Axis:
         )
 
     def project(self, block: SingleArray) -> SingleArray:
-        """Signed sum of the columns, exact."""
+        """Weighted sum of the columns, exact."""
         total = np.zeros(block.shape[1], dtype=np.float32)
-        for j, sign, shares in zip(self.columns, self.signs, self.shares, strict=True):
+        for j, weight, shares in zip(self.columns, self.weights, self.shares, strict=True):
             values = block[j] if shares is None else shares[block[j].astype(np.intp)]
-            if sign > 0:
-                total += values
-            else:
-                total -= values
+            total += values if weight == 1 else np.float32(weight) * values
         return total
 
 
@@ -393,11 +394,11 @@ class PackedLists:
     scales: SingleArray
     axis_starts: IntArray
     axis_columns: IntArray
-    axis_signs: SingleArray
+    axis_weights: SingleArray
     axis_shares: IntArray
     shares: SingleArray
     table_starts: IntArray
-    tables: npt.NDArray[np.int16]
+    tables: npt.NDArray[np.int32]
     rectangle_starts: IntArray
     rectangles: SingleArray
     votes: FloatArray
@@ -432,12 +433,13 @@ class PackedLists:
             scales=np.array([axis.scale for axis in axes], dtype=np.float32),
             axis_starts=starts([len(axis.columns) for axis in axes]),
             axis_columns=np.array([j for axis in axes for j in axis.columns], dtype=np.int64),
-            axis_signs=np.array([s for axis in axes for s in axis.signs], dtype=np.float32),
+            axis_weights=np.array([w for axis in axes for w in axis.weights], dtype=np.float32),
             axis_shares=np.array(places, dtype=np.int64),
             shares=np.concatenate([np.zeros(0, np.float32), *shares]),
-            table_starts=starts([cover.n_bins**2 for cover in covers]),
+            # Every table ends with a place where no rectangle is.
+            table_starts=starts([cover.n_bins**2 + 1 for cover in covers]),
             tables=np.concatenate(
-                [np.zeros(0, np.int16), *(cover.table.astype(np.int16).reshape(-1) for cover in covers)]
+                [np.zeros(0, np.int32), *(np.append(cover.table, np.int32(-1)) for cover in covers)]
             ),
             rectangle_starts=starts([len(cover.rectangles) for cover in covers]),
             rectangles=np.concatenate(

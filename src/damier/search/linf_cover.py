@@ -1,8 +1,9 @@
 """Rectangles that cover the bins of one class on a square matrix of bins (Wilkinson, "Linf", section 2.4).
 
-Legend: ``own`` and ``other`` count the rows of the current class and of all others in each bin; a bin is
-*blocked* when ``other > tolerance * own``, so that with tolerance zero rectangles hold pure and empty bins
-only. A rectangle is ``(first, last)`` along x, then along y, both bins included.
+Legend: ``own`` and ``other`` count the rows of the current class and of all others in each bin; their first
+``b`` rows and columns are in use. A bin is *blocked* when ``other > tolerance * own``, so that with tolerance
+zero rectangles hold pure and empty bins only. A rectangle is ``(first, last)`` along x, then along y, both
+bins included. Loops stand where slices could be assigned: those take seconds to compile.
 """
 
 from __future__ import annotations
@@ -14,61 +15,69 @@ import numpy.typing as npt
 IntArray = npt.NDArray[np.int64]
 
 
-@numba.njit(cache=True, nogil=True)
-def prefix_sums(matrix: IntArray, sums: IntArray) -> None:
+@numba.njit(cache=True, nogil=True, error_model="numpy")
+def prefix_sums(matrix: IntArray, b: int, sums: IntArray) -> None:
     """Fill ``sums`` so that ``sums[i, j]`` adds up the first i rows and j columns of the matrix."""
-    n_rows, n_columns = matrix.shape
-    sums[0, :] = 0
-    for i in range(n_rows):
+    for j in range(b + 1):
+        sums[0, j] = 0
+    for i in range(b):
         along = 0
         sums[i + 1, 0] = 0
-        for j in range(n_columns):
+        for j in range(b):
             along += matrix[i, j]
             sums[i + 1, j + 1] = sums[i, j + 1] + along
 
 
-@numba.njit(cache=True, nogil=True)
+@numba.njit(cache=True, nogil=True, error_model="numpy")
 def inside(sums: IntArray, x0: int, x1: int, y0: int, y1: int) -> int:
     """Add up a rectangle, bins x0 .. x1 by y0 .. y1, from prefix sums."""
     return int(sums[x1 + 1, y1 + 1] - sums[x0, y1 + 1] - sums[x1 + 1, y0] + sums[x0, y0])
 
 
-@numba.njit(cache=True, nogil=True)
-def grow_rectangle(blocked: IntArray, i: int, j: int, first_side: int) -> tuple[int, int, int, int]:
+@numba.njit(cache=True, nogil=True, error_model="numpy")
+def grow_rectangle(blocked: IntArray, b: int, i: int, j: int) -> tuple[int, int, int, int]:
     """Grow a rectangle around one bin, a side at a time in a spiral, until every side is stopped.
 
-    ``blocked`` holds prefix sums of the blocked bins; ``first_side`` is the side the spiral starts with: 0 up
-    (y grows), 1 right, 2 down, 3 left. The paper starts upward.
+    ``blocked`` holds prefix sums of the blocked bins. The spiral goes up (y grows), right, down and left.
     """
-    b = blocked.shape[0] - 1
     x0, x1, y0, y1 = i, i, j, j
-    side = first_side
+    side = 0
     stopped = 0
     while stopped < 4:
-        moved = False
+        # The strip of bins that this side would take in; beyond the matrix when the side is at its edge.
+        left, right, low, high = x0, x1, y0, y1
         if side == 0:
-            if y1 + 1 < b and inside(blocked, x0, x1, y1 + 1, y1 + 1) == 0:
-                y1 += 1
-                moved = True
+            low = high = y1 + 1
         elif side == 1:
-            if x1 + 1 < b and inside(blocked, x1 + 1, x1 + 1, y0, y1) == 0:
-                x1 += 1
-                moved = True
+            left = right = x1 + 1
         elif side == 2:
-            if y0 > 0 and inside(blocked, x0, x1, y0 - 1, y0 - 1) == 0:
-                y0 -= 1
-                moved = True
-        elif x0 > 0 and inside(blocked, x0 - 1, x0 - 1, y0, y1) == 0:
-            x0 -= 1
-            moved = True
-        stopped = 0 if moved else stopped + 1
+            low = high = y0 - 1
+        else:
+            left = right = x0 - 1
+        if left >= 0 and right < b and low >= 0 and high < b and inside(blocked, left, right, low, high) == 0:
+            x0, x1, y0, y1 = min(x0, left), max(x1, right), min(y0, low), max(y1, high)
+            stopped = 0
+        else:
+            stopped += 1
         side = (side + 1) % 4
     return x0, x1, y0, y1
 
 
-@numba.njit(cache=True, nogil=True)
+@numba.njit(cache=True, nogil=True, error_model="numpy")
+def rows_alone(own: IntArray, other: IntArray, b: int, tolerance: float) -> tuple[int, int]:
+    """Count the rows of the current class and those of the others in the bins that are not blocked."""
+    held, strangers = 0, 0
+    for i in range(b):
+        for j in range(b):
+            if other[i, j] <= tolerance * own[i, j]:
+                held += own[i, j]
+                strangers += other[i, j]
+    return held, strangers
+
+
+@numba.njit(cache=True, nogil=True, error_model="numpy")
 def cover_bins(
-    own: IntArray, other: IntArray, tolerance: float, min_cover: float, first_side: int, rectangles: IntArray
+    own: IntArray, other: IntArray, b: int, tolerance: float, min_cover: float, rectangles: IntArray
 ) -> tuple[int, int]:
     """Cover a bin matrix greedily; write the rectangles, return their number and the rows they cover.
 
@@ -76,35 +85,37 @@ def cover_bins(
     classes in it and in the bins that border it; it must hold more than ``min_cover`` such rows. What a bin
     grows into does not depend on what is covered, so every bin is grown once.
     """
-    b = own.shape[0]
-    blocked = np.empty((b, b), np.int64)
+    left = np.empty((b, b), np.int64)
     for i in range(b):
         for j in range(b):
-            blocked[i, j] = 1 if other[i, j] > tolerance * own[i, j] else 0
+            left[i, j] = 1 if other[i, j] > tolerance * own[i, j] else 0
     sums = np.empty((b + 1, b + 1), np.int64)
-    prefix_sums(blocked, sums)
+    prefix_sums(left, b, sums)
     others = np.empty((b + 1, b + 1), np.int64)
-    prefix_sums(other, others)
+    prefix_sums(other, b, others)
     grown = np.empty((b * b, 5), np.int64)
     n_grown = 0
+    p0, p1, q0, q1 = -1, -1, -1, -1
     for i in range(b):
         for j in range(b):
-            if own[i, j] == 0 or blocked[i, j] == 1:
+            if own[i, j] == 0 or left[i, j] == 1:
                 continue
-            x0, x1, y0, y1 = grow_rectangle(sums, i, j, first_side)
-            last = grown[n_grown - 1]
-            if n_grown > 0 and last[0] == x0 and last[1] == x1 and last[2] == y0 and last[3] == y1:
+            x0, x1, y0, y1 = grow_rectangle(sums, b, i, j)
+            if x0 == p0 and x1 == p1 and y0 == q0 and y1 == q1:
                 continue  # neighbours mostly grow into the same rectangle
+            p0, p1, q0, q1 = x0, x1, y0, y1
             grown[n_grown, 0], grown[n_grown, 1], grown[n_grown, 2], grown[n_grown, 3] = x0, x1, y0, y1
             grown[n_grown, 4] = inside(
                 others, max(0, x0 - 1), min(b - 1, x1 + 1), max(0, y0 - 1), min(b - 1, y1 + 1)
             )
             n_grown += 1
-    left = own.copy()
+    for i in range(b):
+        for j in range(b):
+            left[i, j] = own[i, j]
     n_chosen = 0
     covered = 0
     while n_chosen < rectangles.shape[0]:
-        prefix_sums(left, sums)
+        prefix_sums(left, b, sums)
         best = -1
         best_worth = 0
         best_count = 0
@@ -114,8 +125,11 @@ def cover_bins(
                 best, best_worth, best_count = r, count - grown[r, 4], count
         if best < 0:
             break
-        rectangles[n_chosen] = grown[best, :4]
-        left[grown[best, 0] : grown[best, 1] + 1, grown[best, 2] : grown[best, 3] + 1] = 0
+        for side in range(4):
+            rectangles[n_chosen, side] = grown[best, side]
+        for i in range(grown[best, 0], grown[best, 1] + 1):
+            for j in range(grown[best, 2], grown[best, 3] + 1):
+                left[i, j] = 0
         n_chosen += 1
         covered += best_count
     return n_chosen, covered

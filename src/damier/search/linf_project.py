@@ -1,4 +1,4 @@
-"""Random projections onto two axes of unit weights: bins of what they show (Wilkinson, "Linf", 2.2, 2.3).
+"""Random projections onto two axes of small whole weights, and their bins (Wilkinson, "Linf", 2.2, 2.3).
 
 Inputs are whole numbers (a scaled column times a unit), so that a projection is the same whatever the order
 it is added up in, and fitting and scoring place every row in the same bin.
@@ -10,15 +10,19 @@ import numba
 import numpy as np
 import numpy.typing as npt
 
+from damier.search.linf_cover import cover_bins, rows_alone
+
 IntArray = npt.NDArray[np.int64]
 FloatArray = npt.NDArray[np.float64]
 SmallArray = npt.NDArray[np.int32]
 
 # Rows projected at a time: the sum stays in the fastest cache while columns are added to it.
 _BLOCK = 1024
+# Sums of weights this large, of columns within -1 .. 2, are exact in the float32 of scoring.
+_MOST_WEIGHT = 60
 
 
-@numba.njit(cache=True, nogil=True)
+@numba.njit(cache=True, nogil=True, error_model="numpy")
 def uniform(state: IntArray) -> float:
     """Draw from ]0, 1[ and advance the state: two multiplicative generators combined (L'Ecuyer, 1988).
 
@@ -32,7 +36,7 @@ def uniform(state: IntArray) -> float:
     return float(drawn / 2147483563.0)
 
 
-@numba.njit(cache=True, nogil=True)
+@numba.njit(cache=True, nogil=True, error_model="numpy")
 def separation(projected: FloatArray, alive: IntArray, current: int) -> float:
     """Distance of the current class's mean to the closest other one (section 2.2.2); 0 if it is alone."""
     closest = np.inf
@@ -42,7 +46,7 @@ def separation(projected: FloatArray, alive: IntArray, current: int) -> float:
     return float(closest) if closest < np.inf else 0.0
 
 
-@numba.njit(cache=True, nogil=True)
+@numba.njit(cache=True, nogil=True, error_model="numpy")
 def draw_axis(
     n_used: int,
     odds: FloatArray,
@@ -51,27 +55,32 @@ def draw_axis(
     current: int,
     n_steps: int,
     state: IntArray,
+    order: IntArray,
+    projected: FloatArray,
     weights: IntArray,
 ) -> float:
     """Draw weights -1, 0, 1 with ``n_used`` of them not 0; anneal the signs; return the separation.
 
     Columns are drawn without replacement in proportion to their ``odds``. ``means`` is classes x columns.
+    ``order`` (as long as ``weights``) and ``projected`` (as long as ``alive``) are room to work in.
     """
     n_columns = weights.shape[0]
-    order = np.arange(n_columns)
-    weights[:] = 0
-    total = odds.sum()
+    total = 0.0
+    for j in range(n_columns):
+        order[j] = j
+        weights[j] = 0
+        total += odds[j]
     for used in range(n_used):
         target = uniform(state) * total
-        k = used
-        while k < n_columns - 1 and target >= odds[order[k]]:
-            target -= odds[order[k]]
-            k += 1
-        total -= odds[order[k]]
-        order[used], order[k] = order[k], order[used]
+        at = used
+        while at < n_columns - 1 and target >= odds[order[at]]:
+            target -= odds[order[at]]
+            at += 1
+        total -= odds[order[at]]
+        order[used], order[at] = order[at], order[used]
         weights[order[used]] = 1 if uniform(state) < 0.5 else -1
-    projected = np.zeros(means.shape[0])
     for k in range(means.shape[0]):
+        projected[k] = 0.0
         for used in range(n_used):
             projected[k] += weights[order[used]] * means[k, order[used]]
     distance = separation(projected, alive, current)
@@ -91,7 +100,7 @@ def draw_axis(
     return float(distance)
 
 
-@numba.njit(cache=True, nogil=True)
+@numba.njit(cache=True, nogil=True, error_model="numpy")
 def project(
     columns: SmallArray,
     shares: SmallArray,
@@ -99,46 +108,45 @@ def project(
     n_rows: int,
     chosen: IntArray,
     weights: IntArray,
+    limits: IntArray,
+    at: int,
     out: SmallArray,
-) -> tuple[int, int]:
-    """Add up the weighted columns of the first rows; return the least and the greatest sum.
+) -> None:
+    """Add up the weighted columns of the first rows; the least and the greatest sum go to ``limits[at:]``.
 
     Column ``j`` is read from ``shares[place[j]]`` when it is categorical (``place[j] >= 0``).
     """
     low, high = 2147483647, -2147483648
     for start in range(0, n_rows, _BLOCK):
         stop = min(n_rows, start + _BLOCK)
-        out[start:stop] = 0
+        for i in range(start, stop):
+            out[i] = 0
         for q in range(chosen.shape[0]):
-            if weights[q] == 0:
-                continue
-            j = chosen[q]
-            source = columns[j] if place[j] < 0 else shares[place[j]]
-            if weights[q] > 0:
+            if weights[q] != 0:
+                j = chosen[q]
+                source = columns[j] if place[j] < 0 else shares[place[j]]
+                weight = np.int32(weights[q])
                 for i in range(start, stop):
-                    out[i] += source[i]
-            else:
-                for i in range(start, stop):
-                    out[i] -= source[i]
+                    out[i] += weight * source[i]
         for i in range(start, stop):
             low = min(low, out[i])
             high = max(high, out[i])
-    return low, high
+    limits[at], limits[at + 1] = low, high
 
 
-@numba.njit(cache=True, nogil=True)
+@numba.njit(cache=True, nogil=True, error_model="numpy")
 def bin_scale(low: int, high: int, n_bins: int) -> np.float32:
     """Bins per unit of a projection, in the precision that scoring uses too."""
     return np.float32(n_bins / (high - low + 1.0))
 
 
-@numba.njit(cache=True, nogil=True)
+@numba.njit(cache=True, nogil=True, error_model="numpy")
 def bin_of(value: int, low: int, scale: np.float32, n_bins: int) -> int:
     """Bin of a projected value that is not below ``low``."""
     return min(int(np.float32(value - low) * scale), n_bins - 1)
 
 
-@numba.njit(cache=True, nogil=True)
+@numba.njit(cache=True, nogil=True, error_model="numpy")
 def count_bins(
     x: SmallArray,
     y: SmallArray,
@@ -146,15 +154,17 @@ def count_bins(
     n_rows: int,
     codes: SmallArray,
     current: int,
+    b: int,
     own: IntArray,
     other: IntArray,
 ) -> None:
-    """Count the rows of the current class and of the others in each bin; limits are x's, then y's."""
-    b = own.shape[0]
+    """Count the rows of the current class and of the others in b x b bins; limits are x's, then y's."""
     x_scale = bin_scale(limits[0], limits[1], b)
     y_scale = bin_scale(limits[2], limits[3], b)
-    own[:] = 0
-    other[:] = 0
+    for u in range(b):
+        for v in range(b):
+            own[u, v] = 0
+            other[u, v] = 0
     for i in range(n_rows):
         u = bin_of(x[i], limits[0], x_scale, b)
         v = bin_of(y[i], limits[2], y_scale, b)
@@ -162,3 +172,98 @@ def count_bins(
             own[u, v] += 1
         else:
             other[u, v] += 1
+
+
+@numba.njit(cache=True, nogil=True, error_model="numpy")
+def look(
+    columns: SmallArray,
+    shares: SmallArray,
+    place: IntArray,
+    n_rows: int,
+    chosen: IntArray,
+    axes: IntArray,
+    codes: SmallArray,
+    current: int,
+    b: int,
+    xy: SmallArray,
+    limits: IntArray,
+    own: IntArray,
+    other: IntArray,
+) -> None:
+    """Project the first rows onto both axes and count them in bins."""
+    project(columns, shares, place, n_rows, chosen, axes[0], limits, 0, xy[0])
+    project(columns, shares, place, n_rows, chosen, axes[1], limits, 2, xy[1])
+    count_bins(xy[0], xy[1], limits, n_rows, codes, current, b, own, other)
+
+
+@numba.njit(cache=True, nogil=True, error_model="numpy")
+def climb(
+    n_steps: int,
+    columns: SmallArray,
+    shares: SmallArray,
+    place: IntArray,
+    n_rows: int,
+    chosen: IntArray,
+    odds: FloatArray,
+    codes: SmallArray,
+    current: int,
+    b: int,
+    tolerance: float,
+    least: float,
+    state: IntArray,
+    rectangles: IntArray,
+    xy: SmallArray,
+    limits: IntArray,
+    own: IntArray,
+    other: IntArray,
+    axes: IntArray,
+) -> None:
+    """Change one weight at a time, on each axis in turn, and keep what covers more of the first rows.
+
+    Columns are drawn in proportion to their ``odds``; a weight goes one up or down, within -2 .. 2. ``xy[2]``
+    is room for the axis under trial.
+    """
+    look(columns, shares, place, n_rows, chosen, axes, codes, current, b, xy, limits, own, other)
+    _, most = cover_bins(own, other, b, tolerance, least, rectangles)
+    total = 0.0
+    for q in range(odds.shape[0]):
+        total += odds[q]
+    for step in range(n_steps):
+        a = step % 2
+        target = uniform(state) * total
+        q = 0
+        while q < odds.shape[0] - 1 and target >= odds[q]:
+            target -= odds[q]
+            q += 1
+        before = axes[a, q]
+        after = before + (1 if uniform(state) < 0.5 else -1)
+        total_weight = abs(after) - abs(before)
+        for k in range(odds.shape[0]):
+            total_weight += abs(axes[a, k])
+        if abs(after) > 2:
+            after = 0
+        elif total_weight == 0 or total_weight > _MOST_WEIGHT:
+            after = -before
+        change = np.int32(after - before)
+        j = chosen[q]
+        source = columns[j] if place[j] < 0 else shares[place[j]]
+        low, high = limits[2 * a], limits[2 * a + 1]
+        first, last = 2147483647, -2147483648
+        for i in range(n_rows):
+            value = xy[a, i] + change * source[i]
+            xy[2, i] = value
+            first = min(first, value)
+            last = max(last, value)
+        limits[2 * a], limits[2 * a + 1] = first, last
+        count_bins(xy[2 * (1 - a)], xy[a + 1], limits, n_rows, codes, current, b, own, other)
+        covered = 0
+        # No more can be covered than is alone in its bins.
+        if rows_alone(own, other, b, tolerance)[0] > most:
+            _, covered = cover_bins(own, other, b, tolerance, least, rectangles)
+        if covered > most:
+            most = covered
+            axes[a, q] = after
+            for i in range(n_rows):
+                xy[a, i] = xy[2, i]
+        else:
+            limits[2 * a], limits[2 * a + 1] = low, high

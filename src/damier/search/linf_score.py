@@ -2,7 +2,7 @@
 
 Rows are taken by blocks. In each member the rows not yet decided are projected, binned and looked up cover
 by cover; those decided leave the block once they are many. Legend: b bins along an axis, m rows left in the
-block.
+block, at their numbers, a axis.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ SingleArray = npt.NDArray[np.float32]
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 
-_BLOCK = 4096
+# Rows of a block: enough for loops over those left late in a list to be worth starting.
+_BLOCK = 8192
 
 
 def add_votes(encoded: SingleArray, packed: Any, scores: FloatArray, stop_early: bool = False) -> None:
@@ -44,7 +45,7 @@ def add_votes(encoded: SingleArray, packed: Any, scores: FloatArray, stop_early:
         packed.scales,
         packed.axis_starts,
         packed.axis_columns,
-        packed.axis_signs,
+        packed.axis_weights,
         packed.axis_shares,
         packed.shares,
         packed.table_starts,
@@ -60,46 +61,42 @@ def add_votes(encoded: SingleArray, packed: Any, scores: FloatArray, stop_early:
     )
 
 
-@numba.njit(cache=True, nogil=True)
+@numba.njit(cache=True, nogil=True, error_model="numpy")
 def _project(
     rows: SingleArray,
     m: int,
-    first: int,
-    last: int,
+    cover: int,
+    starts: IntArray,
     columns: IntArray,
-    signs: SingleArray,
+    weights: SingleArray,
     places: IntArray,
     shares: SingleArray,
-    out: SingleArray,
+    xy: SingleArray,
 ) -> None:
-    for i in range(m):
-        out[i] = np.float32(0)
-    for q in range(first, last):
-        source = rows[columns[q]]
-        place = places[q]
-        if place >= 0:
-            for i in range(m):
-                out[i] += signs[q] * shares[place + np.int64(source[i])]
-        elif signs[q] > 0:
-            for i in range(m):
-                out[i] += source[i]
-        else:
-            for i in range(m):
-                out[i] -= source[i]
+    """Add up the weighted columns of both axes of a cover, numeric ones two at a time."""
+    for a in range(2):
+        out = xy[a]
+        for i in range(m):
+            out[i] = np.float32(0)
+        q = starts[2 * cover + a]
+        last = starts[2 * cover + a + 1]
+        while q < last:
+            one, weight = rows[columns[q]], weights[q]
+            if places[q] >= 0:
+                for i in range(m):
+                    out[i] += weight * shares[places[q] + np.int64(one[i])]
+            elif q + 1 < last and places[q + 1] < 0:
+                two, next_weight = rows[columns[q + 1]], weights[q + 1]
+                for i in range(m):
+                    out[i] += weight * one[i] + next_weight * two[i]
+                q += 1
+            else:
+                for i in range(m):
+                    out[i] += weight * one[i]
+            q += 1
 
 
-@numba.njit(cache=True, nogil=True)
-def _bins(
-    values: SingleArray, m: int, origin: np.float32, scale: np.float32, b: int, out: SmallArray
-) -> None:
-    last = np.int32(b - 1)
-    for i in range(m):
-        place = np.int32((values[i] - origin) * scale)
-        place = max(place, np.int32(0))
-        out[i] = min(place, last)
-
-
-@numba.njit(cache=True, nogil=True)
+@numba.njit(cache=True, nogil=True, error_model="numpy")
 def _settled(row: FloatArray, to_come: int) -> bool:
     """Tell whether the first class stays first: a member changes a difference of votes by one at most."""
     first, second = -1.0, -1.0
@@ -111,7 +108,37 @@ def _settled(row: FloatArray, to_come: int) -> bool:
     return first - second > to_come + 1e-6
 
 
-@numba.njit(cache=True, nogil=True)
+@numba.njit(cache=True, nogil=True, error_model="numpy")
+def _leave(
+    rows: SingleArray,
+    m: int,
+    at: IntArray,
+    decided: SmallArray,
+    stay: SmallArray,
+    votes: FloatArray,
+    scores: FloatArray,
+) -> int:
+    """Let the rows decided vote and leave the block; return how many stay."""
+    kept = 0
+    for i in range(m):
+        r = decided[i]
+        if r >= 0:
+            for k in range(scores.shape[1]):
+                scores[at[i], k] += votes[r, k]
+        else:
+            at[kept] = at[i]
+            stay[kept] = i
+            kept += 1
+    for i in range(kept):
+        decided[i] = -1
+    for j in range(rows.shape[0]):
+        column = rows[j]
+        for i in range(kept):
+            column[i] = column[stay[i]]
+    return kept
+
+
+@numba.njit(cache=True, nogil=True, error_model="numpy")
 def _add_votes(
     encoded: SingleArray,
     member_starts: IntArray,
@@ -121,11 +148,11 @@ def _add_votes(
     scales: SingleArray,
     axis_starts: IntArray,
     axis_columns: IntArray,
-    axis_signs: SingleArray,
+    axis_weights: SingleArray,
     axis_shares: IntArray,
     shares: SingleArray,
     table_starts: IntArray,
-    tables: npt.NDArray[np.int16],
+    tables: SmallArray,
     rectangle_starts: IntArray,
     rectangles: SingleArray,
     votes: FloatArray,
@@ -136,152 +163,84 @@ def _add_votes(
     scores: FloatArray,
 ) -> None:
     p, n_rows = encoded.shape
-    g = scores.shape[1]
     rows = np.empty((p, _BLOCK), np.float32)
-    x = np.empty(_BLOCK, np.float32)
-    y = np.empty(_BLOCK, np.float32)
-    u = np.empty(_BLOCK, np.int32)
-    v = np.empty(_BLOCK, np.int32)
+    xy = np.empty((2, _BLOCK), np.float32)
+    x, y = xy[0], xy[1]
+    spot = np.empty(_BLOCK, np.int32)
     at = np.empty(_BLOCK, np.int64)
-    undecided = np.empty(_BLOCK, np.bool_)
+    decided = np.empty(_BLOCK, np.int32)
     least = np.empty(_BLOCK, np.float32)
-    nearest = np.empty(_BLOCK, np.int64)
-    one = np.float32(1)
-    to_come = member_starts.shape[0] - 1
+    zero, one = np.float32(0), np.float32(1)
+    n_members = member_starts.shape[0] - 1
     for start in range(0, n_rows, _BLOCK):
-        size = min(_BLOCK, n_rows - start)
-        for member in range(to_come):
+        stop = min(n_rows, start + _BLOCK)
+        for member in range(n_members):
+            m = 0
+            for i in range(start, stop):
+                if not (stop_early and 2 * member > n_members and _settled(scores[i], n_members - member)):
+                    at[m] = i
+                    decided[m] = -1
+                    m += 1
             if member_starts[member] == member_starts[member + 1]:
-                for i in range(start, start + size):
-                    for k in range(g):
-                        scores[i, k] += no_cover_vote[k]
-                continue
-            m = size
-            if stop_early and member > to_come // 2:
-                m = 0
-                for i in range(start, start + size):
-                    if not _settled(scores[i], to_come - member):
-                        at[m] = i
-                        m += 1
-                for j in range(p):
-                    for i in range(m):
-                        rows[j, i] = encoded[j, at[i]]
-            else:
-                for j in range(p):
-                    rows[j, :size] = encoded[j, start : start + size]
-                for i in range(size):
-                    at[i] = start + i
-            left = m
-            for i in range(m):
-                undecided[i] = True
-            for cover in range(member_starts[member], member_starts[member + 1]):
-                if left == 0:
-                    break
-                b = n_bins[cover]
-                a = 2 * cover
-                _project(
-                    rows,
-                    m,
-                    axis_starts[a],
-                    axis_starts[a + 1],
-                    axis_columns,
-                    axis_signs,
-                    axis_shares,
-                    shares,
-                    x,
-                )
-                _project(
-                    rows,
-                    m,
-                    axis_starts[a + 1],
-                    axis_starts[a + 2],
-                    axis_columns,
-                    axis_signs,
-                    axis_shares,
-                    shares,
-                    y,
-                )
-                _bins(x, m, origins[a], scales[a], b, u)
-                _bins(y, m, origins[a + 1], scales[a + 1], b, v)
-                table = tables[table_starts[cover] : table_starts[cover] + b * b]
                 for i in range(m):
-                    hit = table[u[i] * b + v[i]]
-                    if hit < 0 or not undecided[i]:
-                        continue
-                    if not open_edges and (
-                        x[i] < origins[a] or x[i] > ends[a] or y[i] < origins[a + 1] or y[i] > ends[a + 1]
-                    ):
-                        continue
-                    undecided[i] = False
-                    left -= 1
-                    rectangle = rectangle_starts[cover] + hit
-                    for k in range(g):
-                        scores[at[i], k] += votes[rectangle, k]
-                if 4 * left < 3 * m:
-                    kept = 0
-                    for i in range(m):
-                        if undecided[i]:
-                            at[kept] = at[i]
-                            u[kept] = i
-                            kept += 1
-                    for j in range(p):
-                        for i in range(kept):
-                            rows[j, i] = rows[j, u[i]]
-                    for i in range(kept):
-                        undecided[i] = True
-                    m = kept
-            if left == 0:
+                    for k in range(scores.shape[1]):
+                        scores[at[i], k] += no_cover_vote[k]
                 continue
-            kept = 0
-            for i in range(m):
-                if undecided[i]:
-                    at[kept] = at[i]
-                    for j in range(p):
-                        rows[j, kept] = rows[j, i]
-                    kept += 1
-            m = kept
-            least[:m] = np.inf
+            for j in range(p):
+                for i in range(m):
+                    rows[j, i] = encoded[j, at[i]]
             for cover in range(member_starts[member], member_starts[member + 1]):
+                if m == 0:
+                    break
+                _project(rows, m, cover, axis_starts, axis_columns, axis_weights, axis_shares, shares, xy)
                 a = 2 * cover
-                b32 = np.float32(n_bins[cover])
-                _project(
-                    rows,
-                    m,
-                    axis_starts[a],
-                    axis_starts[a + 1],
-                    axis_columns,
-                    axis_signs,
-                    axis_shares,
-                    shares,
-                    x,
-                )
-                _project(
-                    rows,
-                    m,
-                    axis_starts[a + 1],
-                    axis_starts[a + 2],
-                    axis_columns,
-                    axis_signs,
-                    axis_shares,
-                    shares,
-                    y,
-                )
+                b = np.int32(n_bins[cover])
+                x_low, y_low, x_scale, y_scale = origins[a], origins[a + 1], scales[a], scales[a + 1]
+                for i in range(m):
+                    u = min(max(np.int32((x[i] - x_low) * x_scale), np.int32(0)), b - np.int32(1))
+                    v = min(max(np.int32((y[i] - y_low) * y_scale), np.int32(0)), b - np.int32(1))
+                    spot[i] = u * b + v
+                if not open_edges:
+                    for i in range(m):
+                        if x[i] < x_low or x[i] > ends[a] or y[i] < y_low or y[i] > ends[a + 1]:
+                            spot[i] = b * b  # a place of the table where no rectangle is
+                table = tables[table_starts[cover] : table_starts[cover + 1]]
+                first = np.int32(rectangle_starts[cover])
+                left = np.int32(0)
+                for i in range(m):  # no branches, so that it becomes vector code
+                    hit = table[spot[i]]
+                    before = decided[i]
+                    now = first + hit if (before < 0) & (hit >= 0) else before
+                    decided[i] = now
+                    left += np.int32(now < 0)
+                if 4 * left < 3 * m:
+                    m = _leave(rows, m, at, decided, spot, votes, scores)
+            m = _leave(rows, m, at, decided, spot, votes, scores)
+            for i in range(m):
+                least[i] = np.inf
+            # Rows in no rectangle of this member: the nearest one decides.
+            for cover in range(member_starts[member], member_starts[member + 1]):
+                if m == 0:
+                    break
+                _project(rows, m, cover, axis_starts, axis_columns, axis_weights, axis_shares, shares, xy)
+                a = 2 * cover
+                width = np.float32(n_bins[cover])
                 for i in range(m):
                     x[i] = (x[i] - origins[a]) * scales[a]
                     y[i] = (y[i] - origins[a + 1]) * scales[a + 1]
                     if open_edges:
-                        x[i] = min(max(x[i], np.float32(0)), b32)
-                        y[i] = min(max(y[i], np.float32(0)), b32)
+                        x[i] = min(max(x[i], zero), width)
+                        y[i] = min(max(y[i], zero), width)
                 for r in range(rectangle_starts[cover], rectangle_starts[cover + 1]):
                     x0, x1 = rectangles[r, 0], rectangles[r, 1] + one
                     y0, y1 = rectangles[r, 2], rectangles[r, 3] + one
                     for i in range(m):
                         along = max(x0 - x[i], x[i] - x1)
                         across = max(y0 - y[i], y[i] - y1)
-                        distance = max(along, across) / b32
+                        distance = max(along, across) / width
                         if distance < least[i]:
                             least[i] = distance
-                            nearest[i] = r
+                            decided[i] = r
             for i in range(m):
-                for k in range(g):
-                    scores[at[i], k] += votes[nearest[i], k] * outside_vote
+                for k in range(scores.shape[1]):
+                    scores[at[i], k] += votes[decided[i], k] * outside_vote
