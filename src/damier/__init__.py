@@ -14,7 +14,7 @@ __version__ = "0.1.0"
 _HOME_OF = {
     "BallPartitionClassifier": "damier.estimators.balls",
     "Coclustering": "damier.estimators.coclustering",
-    "CoclusteringClassifier": "damier.estimators.coclustering",
+    "CoclusteringClassifier": "damier.estimators.coclustering_classifier",
     "DataGridClassifier": "damier.estimators.grids",
     "DataGridEnsembleClassifier": "damier.estimators.grids",
     "MODLDiscretizer": "damier.estimators.transformers",
@@ -32,7 +32,8 @@ __all__ = ["__version__", *sorted(_HOME_OF)]
 if TYPE_CHECKING:
     from damier.estimators.balls import BallPartitionClassifier
     from damier.estimators.bounds import bound_posterior
-    from damier.estimators.coclustering import Coclustering, CoclusteringClassifier
+    from damier.estimators.coclustering import Coclustering
+    from damier.estimators.coclustering_classifier import CoclusteringClassifier
     from damier.estimators.grids import DataGridClassifier, DataGridEnsembleClassifier, rank_pairs
     from damier.estimators.linf import LinfClassifier
     from damier.estimators.naive_bayes import NaiveBayesClassifier

@@ -18,8 +18,10 @@ from damier.search.coclustering_state import Array, CoclusteringSearch, MergeTre
 
 Progress = Callable[[str, float, int, int], None]
 
-# share of the cost that a round must gain for the search to go on, at effort 1
-_SMALL_GAIN = 2e-5
+# share of the cost that a round of each kind must gain for another one, at effort 1
+_SMALL_GAINS = (2e-5, 1e-5, 1e-5)
+# share of the clusters that is split where splitting all of them no longer pays
+_FEW_SPLIT = 0.1
 # clusters of the starts, in turn: few serve the sparsest tables best, many show small blocks
 _SPECTRAL_CENTRES = (48, 12, 24, 6)
 _ANNEALED_CLUSTERS = (8, 16, 2, 4, 32, 3)
@@ -141,18 +143,24 @@ class _Run:
         cost = self._start(start)
         own_labels, way = self._labels(), 0
         for number in range(1000):
-            if way == 2:
+            if way == 0:
+                # splits that may cost a little: moves and merges decide
+                for side in (0, 1):
+                    search.split(side, 1.0 if number < 3 else 0.3)
+                    search.move(side, 3)
+            elif way == 1:
+                # twice as many clusters can be too many: a few at a time
+                for side in (0, 1):
+                    if side:
+                        self._polish()
+                    search.split(side, 1.0, share=_FEW_SPLIT)
+                    search.move(side, 2)
+            else:
                 # what splits of one axis at a time do not see
                 for side in (0, 1):
                     search.split_along_vectors(side)
                 for _ in range(3):
                     self._move_both(1)
-            else:
-                # first splits that may cost a little, later only those that gain
-                slack = 0.0 if way else 1.0 if number < 3 else 0.3
-                for side in (0, 1):
-                    search.split(side, slack)
-                    search.move(side, 3)
             self._polish()
             self.n_rounds += 1
             after = self.note(f"round {number + 1}")
@@ -161,16 +169,16 @@ class _Run:
             else:
                 gain = 0.0
                 search.rows.labels, search.columns.labels = (labels.copy() for labels in own_labels)
-            if gain <= _SMALL_GAIN / self.effort * abs(cost):
+            if gain <= _SMALL_GAINS[way] / self.effort * abs(cost):
                 way += 1
                 if way > 2:
                     break
 
     def finish(self) -> MergeTree:
-        """From the best state: moves until nothing moves, merges down to one block."""
+        """From the best state: moves until they gain next to nothing, merges down to one block."""
         self.restore()
         try:
-            while self._move_both(50) < -1e-6:
+            while self._move_both(10) < -2e-6 * abs(self.best_cost):
                 pass
         except (TimeUp, KeyboardInterrupt):
             for axis in self.search.axes:
@@ -201,8 +209,8 @@ def search_coclustering(
     time_limit : float, optional
         Seconds after which the best state so far is finished and returned.
     effort : float
-        A round must gain less than 2e-5 / effort of the cost for the search to end; more restarts on small
-        tables.
+        The last rounds must gain less than 1e-5 / effort of the cost for the search to end; more restarts on
+        small tables.
     progress : callable, optional
         Called with what was done, its cost and both numbers of clusters.
     """

@@ -6,6 +6,7 @@ exact costs, so the result does not depend on the number of threads.
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -319,10 +320,11 @@ class CoclusteringSearch:
             mean_move_costs(values, clusters, found)
         return found
 
-    def split(self, axis: int, slack: float, tries: int = 2, passes: int = 4) -> int:
+    def split(self, axis: int, slack: float, share: float = 1.0, tries: int = 2, passes: int = 4) -> int:
         """Split the clusters of an axis in two where it costs little; return how many were split.
 
         A split may raise the cost by ``slack`` times the term of one more cluster: moves and merges decide.
+        No more than a ``share`` of the clusters are split, those where it costs least.
         """
         this = self.axes[axis]
         self._check_time()
@@ -341,7 +343,7 @@ class CoclusteringSearch:
         self._in_parts(J, work, smallest=1)
         size = self._size_costs(axis, min(2 * J, this.most_clusters))
         n_split = 0
-        for j in np.argsort(changes, kind="stable"):
+        for j in np.argsort(changes, kind="stable")[: math.ceil(share * J)]:
             if J + n_split + 1 >= len(size):
                 break
             dearer = size[J + n_split + 1] - size[J + n_split]
