@@ -80,7 +80,7 @@ def test_costs_of_kernels_are_the_formula(categorical, n_classes):
 
         cost = check("loaded")
         selected = np.flatnonzero(grid.n_parts > 1)
-        polish(problem, grid, work, selected, 0, 1)
+        polish(problem, grid, work, selected.copy(), 0, 1)
         cost = check("moved", cost)
         assert np.array_equal(np.flatnonzero(grid.n_parts > 1), selected)
         greedy_merge(problem, grid, work)
@@ -289,7 +289,8 @@ def test_screen_scores_every_subset():
     packed = np.packbits(target, bitorder="little").view(np.uint64)
     for size in (2, 3, 4):
         top_score, top_set = np.empty(5), np.zeros((5, size), dtype=np.int64)
-        screen(bits, packed, float(target.mean()), size, top_score, top_set)
+        prefix = np.zeros((size, bits.shape[1]), dtype=np.uint64)
+        screen(bits, packed, float(target.mean()), top_score, top_set, np.arange(size), prefix)
         wanted = {
             subset: abs(((target - target.mean()) * signs[list(subset)].prod(axis=0)).sum()) / 2
             for subset in itertools.combinations(range(6), size)

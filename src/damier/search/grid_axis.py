@@ -69,7 +69,8 @@ def _improve_intervals(problem: Any, grid: Any, work: Any, axis: Any, may_resize
     n_classes = problem.n_classes
     start, ids, fresh, rows = grid.start[axis], grid.part_id[axis], problem.fresh[axis], problem.order[axis]
     key = grid.key
-    most = problem.axis_prior.shape[1] - 1
+    axis_prior, row, selection = problem.axis_prior, problem.prior_row[axis], problem.selection
+    most = axis_prior.shape[1] - 1
     changed = False
     cutting = False
     place = np.int64(1)
@@ -90,7 +91,7 @@ def _improve_intervals(problem: Any, grid: Any, work: Any, axis: Any, may_resize
             work.slot_at, work.class_at, fresh, lo, hi, now, work.counts, work.sizes, problem.logs, n_classes
         )
         if cutting:
-            change = best + prior_step(problem, grid, axis, n_parts + 1)
+            change = best + prior_step(axis_prior, row, selection, grid.tally[0], n_parts, n_parts + 1)
             if at < 0 or change >= -EPSILON:
                 place += 1
                 continue
@@ -112,7 +113,7 @@ def _improve_intervals(problem: Any, grid: Any, work: Any, axis: Any, may_resize
         move = best - at_now
         merge = np.inf
         if may_resize == 1:
-            merge = prior_step(problem, grid, axis, n_parts - 1) - at_now
+            merge = prior_step(axis_prior, row, selection, grid.tally[0], n_parts, n_parts - 1) - at_now
         swap = part_word(axis, ids[place]) ^ part_word(axis, ids[place - 1])
         if merge < -EPSILON and merge <= move:
             rekey(key, rows, now, hi, swap)
@@ -140,22 +141,21 @@ def _improve_intervals(problem: Any, grid: Any, work: Any, axis: Any, may_resize
 
 @numba.njit(cache=True, nogil=True)
 def polish(problem: Any, grid: Any, work: Any, axes: Any, may_resize: Any, seed: Any) -> None:
-    """Improve the listed axes in turn, in random order, until none improves.
+    """Improve the listed axes in turn, in random order, until none improves; the list is shuffled in place.
 
     Bounds and values move; with `may_resize` (1 or 0) parts are also merged and cut.
     """
     work.rng[0] = np.uint64(seed)
     n = axes.shape[0]
-    turn = axes.copy()
     idle = 0
     while idle < n and work.stop[0] == 0:
         for i in range(n - 1, 0, -1):
             j = np.int64(unit(work.rng) * (i + 1))
-            swap = turn[i]
-            turn[i] = turn[j]
-            turn[j] = swap
+            swap = axes[i]
+            axes[i] = axes[j]
+            axes[j] = swap
         for a in range(n):
-            axis = turn[a]
+            axis = axes[a]
             idle += 1
             if problem.n_values[axis] < 2 or (grid.n_parts[axis] == 1 and may_resize == 0):
                 continue

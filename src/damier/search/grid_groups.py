@@ -46,111 +46,155 @@ def _sort_values(values: Any, scores: Any, n: Any) -> None:
 
 
 @inner
-def _cut_values(work: Any, value_start: Any, logs: Any, n_classes: Any, n: Any, n_first: Any) -> Any:
-    """Best cut of the n listed values in their order, as a number of values; and the cost at n_first."""
-    values, slot_at, class_at = work.values, work.slot_at, work.class_at
-    slots, classes, fresh = work.buffer_slot, work.buffer_class, work.buffer_fresh
+def _cut_values(
+    values: Any,
+    slot_at: Any,
+    class_at: Any,
+    slots: Any,
+    classes: Any,
+    fresh: Any,
+    counts: Any,
+    sizes: Any,
+    value_start: Any,
+    base: Any,
+    logs: Any,
+    n_classes: Any,
+    n: Any,
+    n_first: Any,
+) -> Any:
+    """Best cut of the n listed values in their order, as a number of values; and the cost at n_first.
+
+    ``slots``, ``classes`` and ``fresh`` are buffers for the values' rows laid end to end.
+    """
     size = np.int64(0)
     current = np.int64(-1)
     for v in range(n):
         if v == n_first:
             current = size
-        lo = np.int64(value_start[values[v]])
-        for i in range(lo, np.int64(value_start[values[v] + 1])):
+        at = base + values[v]
+        lo = np.int64(value_start[at])
+        for i in range(lo, np.int64(value_start[at + 1])):
             slots[size] = slot_at[i]
             classes[size] = class_at[i]
             fresh[size] = i == lo
             size += 1
-    best, at, at_current = best_cut(
-        slots, classes, fresh, np.int64(0), size, current, work.counts, work.sizes, logs, n_classes
+    best, cut, at_current = best_cut(
+        slots, classes, fresh, np.int64(0), size, current, counts, sizes, logs, n_classes
     )
     first = np.int64(0)
-    while at > 0:
-        at -= value_start[values[first] + 1] - value_start[values[first]]
+    while cut > 0:
+        at = base + values[first]
+        cut -= value_start[at + 1] - value_start[at]
         first += 1
     return best, first, at_current
 
 
 @inner
-def _shift(work: Any, value_start: Any, logs: Any, n_classes: Any, value: Any, side: Any, step: Any) -> Any:
-    """Add a value's rows to a side (step 1) or take them away (-1); returns what adding them cost."""
-    counts, sizes = work.counts[side], work.sizes[side]
-    slot_at, class_at = work.slot_at, work.class_at
+def _shift(
+    slot_at: Any,
+    class_at: Any,
+    counts: Any,
+    sizes: Any,
+    logs: Any,
+    n_classes: Any,
+    lo: Any,
+    hi: Any,
+    side: Any,
+    step: Any,
+) -> Any:
+    """Add the rows lo .. hi-1 to a side (step 1) or take them away (-1); returns what adding them cost."""
     cost = 0.0
-    for i in range(np.int64(value_start[value]), np.int64(value_start[value + 1])):
+    for i in range(lo, hi):
         slot = np.int64(slot_at[i])
         cell = slot * n_classes + class_at[i]
         if step > 0:
-            cost += logs[sizes[slot] + n_classes] - logs[counts[cell] + 1]
-        sizes[slot] += step
-        counts[cell] += step
+            cost += logs[sizes[side, slot] + n_classes] - logs[counts[side, cell] + 1]
+        sizes[side, slot] += step
+        counts[side, cell] += step
     return cost
 
 
 @inner
-def _refine_pair(work: Any, value_start: Any, logs: Any, n_classes: Any, n: Any, n_first: Any) -> Any:
+def _refine_pair(
+    work: Any, value_start: Any, base: Any, logs: Any, n_classes: Any, n: Any, n_first: Any
+) -> Any:
     """Improve a division in two of the n listed values, of which the first n_first make up the first side.
 
     A negative n_first asks for the best cut of the values as listed to begin with. Returns the cells' cost
     relative to one undivided group before and after, and the new n_first; the listed values are rearranged
     to match.
     """
-    values, scores = work.values, work.scores
-    best, first, before = _cut_values(work, value_start, logs, n_classes, n, n_first)
-    if n_first < 0:
-        before, n_first = best, first
-    now = before
-    one, minus_one = np.int64(1), np.int64(-1)
-    side = np.zeros(n, dtype=np.int64)
-    kept = values[:n].copy()
-    # round 0 scores the values and cuts them anew in that order; the others move single values while that
-    # pays
-    for turn in range(9):
-        side[:n_first] = 0
-        side[n_first:] = 1
-        for v in range(n):
-            _shift(work, value_start, logs, n_classes, values[v], side[v], one)
-        n_on = n_first
+    values, scores, kept, side = work.values, work.scores, work.kept, work.side
+    slot_at, class_at, counts, sizes = work.slot_at, work.class_at, work.counts, work.sizes
+    slots, classes, fresh = work.buffer_slot, work.buffer_class, work.buffer_fresh
+    before, now = 0.0, 0.0
+    # Turn -1 cuts the values as listed, turn 0 scores them and cuts them anew in that order; the others move
+    # single values while that pays.
+    for turn in range(-1, 9):
         improved = False
-        for v in range(n):
-            here = side[v]
-            lonely = n_on == 1 if here == 0 else n - n_on == 1
-            if turn > 0 and lonely:
-                continue
-            _shift(work, value_start, logs, n_classes, values[v], here, minus_one)
-            back = _shift(work, value_start, logs, n_classes, values[v], here, one)
-            there = _shift(work, value_start, logs, n_classes, values[v], 1 - here, one)
-            leave = here
+        if turn >= 0:
+            for v in range(n):
+                side[v] = 0 if v < n_first else 1
+                kept[v] = values[v]
+            n_on = n_first
+            # pass 0 adds all rows to their sides, pass 1 tries each value on the other one, pass 2 cleans up
+            for sweep in range(3):
+                for v in range(n):
+                    here = np.int64(side[v])
+                    if sweep == 1 and turn > 0 and (n_on == 1 if here == 0 else n - n_on == 1):
+                        continue
+                    at = base + values[v]
+                    lo, hi = np.int64(value_start[at]), np.int64(value_start[at + 1])
+                    back, there = 0.0, 0.0
+                    # trying: away, back (what it costs here), on to the other side (what it costs there), and
+                    # off the side that is not better
+                    for deed in range(4 if sweep == 1 else 1):
+                        on, step = here, np.int64(1)
+                        if sweep == 2 or (sweep == 1 and deed == 0):
+                            step = np.int64(-1)
+                        elif deed == 2:
+                            on = 1 - here
+                        elif deed == 3:
+                            step = np.int64(-1)
+                            on = 1 - here
+                            if turn == 0:
+                                gap = back - there if here == 0 else there - back
+                                scores[v] = gap / (hi - lo)
+                            elif there < back - EPSILON:
+                                now += there - back
+                                on = here
+                                side[v] = 1 - here
+                                n_on += -1 if here == 0 else 1
+                                improved = True
+                        cost = _shift(slot_at, class_at, counts, sizes, logs, n_classes, lo, hi, on, step)
+                        if deed == 1:
+                            back = cost
+                        elif deed == 2:
+                            there = cost
+        if turn <= 0:
             if turn == 0:
-                gap = back - there if here == 0 else there - back
-                scores[v] = gap / (value_start[values[v] + 1] - value_start[values[v]])
-                leave = 1 - here
-            elif there < back - EPSILON:
-                now += there - back
-                side[v] = 1 - here
-                n_on += -1 if here == 0 else 1
-                improved = True
-            else:
-                leave = 1 - here
-            _shift(work, value_start, logs, n_classes, values[v], leave, minus_one)
-        for v in range(n):
-            _shift(work, value_start, logs, n_classes, values[v], side[v], minus_one)
-        if turn == 0:
-            _sort_values(values, scores, n)
-            best, first, _ = _cut_values(work, value_start, logs, n_classes, n, minus_one)
-            if best < now - TIE:
+                _sort_values(values, scores, n)
+            best, first, at_first = _cut_values(
+                values, slot_at, class_at, slots, classes, fresh, counts, sizes,
+                value_start, base, logs, n_classes, n, n_first if turn < 0 else np.int64(-1),
+            )  # fmt: skip
+            if turn < 0:
+                before = best if n_first < 0 else at_first
+                now = before
+                n_first = first if n_first < 0 else n_first
+            elif best < now - TIE:
                 now = best
                 n_first = first
             else:
-                values[:n] = kept
+                for v in range(n):
+                    values[v] = kept[v]
             continue
-        kept[:] = values[:n]
-        at = np.int64(0)
+        place = np.int64(0)
         for wanted in range(2):
             for v in range(n):
                 if side[v] == wanted:
-                    values[at] = kept[v]
-                    at += 1
+                    values[place] = kept[v]
+                    place += 1
         n_first = n_on
         if not improved:
             break
@@ -158,55 +202,70 @@ def _refine_pair(work: Any, value_start: Any, logs: Any, n_classes: Any, n: Any,
 
 
 @inner
-def _assign(problem: Any, grid: Any, work: Any, axis: Any, lo: Any, hi: Any, part_id: Any) -> None:
-    """Put the listed values lo .. hi-1 into a group."""
-    base = problem.first_value[axis]
+def _assign(
+    key: Any,
+    rows: Any,
+    value_start: Any,
+    group: Any,
+    base: Any,
+    axis: Any,
+    values: Any,
+    lo: Any,
+    hi: Any,
+    to: Any,
+) -> None:
+    """Put the listed values lo .. hi-1 of an axis into the group `to`."""
     for v in range(lo, hi):
-        at = base + np.int64(work.values[v])
-        old = np.int64(grid.group[at])
-        if old != part_id:
-            word = part_word(axis, old) ^ part_word(axis, part_id)
-            rekey(
-                grid.key,
-                problem.order[axis],
-                np.int64(problem.value_start[at]),
-                np.int64(problem.value_start[at + 1]),
-                word,
-            )
-            grid.group[at] = part_id
-    grid.tally[1] = 0
+        at = base + np.int64(values[v])
+        old = np.int64(group[at])
+        if old != to:
+            word = part_word(axis, old) ^ part_word(axis, to)
+            rekey(key, rows, np.int64(value_start[at]), np.int64(value_start[at + 1]), word)
+            group[at] = to
 
 
 @inner
-def _list_values(values: Any, group: Any, part_id: Any, at: Any) -> Any:
+def _list_values(values: Any, group: Any, base: Any, n_values: Any, part_id: Any, at: Any) -> Any:
     """List a group's values from place `at` on; return the place after the last."""
-    for value in range(group.shape[0]):
-        if group[value] == part_id:
+    for value in range(n_values):
+        if group[base + value] == part_id:
             values[at] = value
             at += 1
     return at
 
 
 @inner
-def _score_values(work: Any, value_start: Any, n_classes: Any, n: Any, by_slot: Any) -> None:
+def _score_values(
+    values: Any,
+    scores: Any,
+    slot_at: Any,
+    class_at: Any,
+    value_start: Any,
+    base: Any,
+    n_classes: Any,
+    n: Any,
+    by_slot: Any,
+    rng: Any,
+) -> None:
     """Score the n listed values by the mean of a random contrast of the classes.
 
     It may change sign at random from slot to slot: the plain contrast sees main effects, the signed one
     interactions with the other axes.
     """
-    pivot = np.int64(unit(work.rng) * n_classes)
-    salt = np.uint64(unit(work.rng) * 1e15)
+    pivot = np.int64(unit(rng) * n_classes)
+    salt = np.uint64(unit(rng) * 1e15)
     for v in range(n):
-        lo, hi = np.int64(value_start[work.values[v]]), np.int64(value_start[work.values[v] + 1])
+        at = base + values[v]
+        lo, hi = np.int64(value_start[at]), np.int64(value_start[at + 1])
         score = 0
         for i in range(lo, hi):
-            flip = np.uint64(work.class_at[i] == pivot)
+            flip = np.uint64(class_at[i] == pivot)
             if n_classes > 2 and flip == 0:
-                flip = mix(salt ^ np.uint64(work.class_at[i])) & np.uint64(1)
+                flip = mix(salt ^ np.uint64(class_at[i])) & np.uint64(1)
             if by_slot:
-                flip ^= mix(salt + np.uint64(work.slot_at[i])) & np.uint64(1)
+                flip ^= mix(salt + np.uint64(slot_at[i])) & np.uint64(1)
             score += np.int64(flip)
-        work.scores[v] = score / (hi - lo)
+        scores[v] = score / (hi - lo)
 
 
 @inner
@@ -217,10 +276,11 @@ def improve_groups(problem: Any, grid: Any, work: Any, axis: Any, may_resize: An
     """
     ids = grid.part_id[axis]
     base, n_values = problem.first_value[axis], problem.n_values[axis]
-    value_start = problem.value_start[base : base + n_values + 1]
-    group = grid.group[base : base + n_values]
+    value_start, group, values = problem.value_start, grid.group, work.values
+    key, rows = grid.key, problem.order[axis]
     logs, n_classes = problem.logs, problem.n_classes
-    most = min(problem.axis_prior.shape[1] - 1, n_values)
+    axis_prior, row, selection = problem.axis_prior, problem.prior_row[axis], problem.selection
+    most = min(axis_prior.shape[1] - 1, n_values)
     zero, n_rows = np.int64(0), np.int64(grid.key.shape[0])
     changed = False
     dividing = False
@@ -238,26 +298,37 @@ def improve_groups(problem: Any, grid: Any, work: Any, axis: Any, may_resize: An
         if dividing and (a >= n_parts or n_parts >= most):
             break
         id_a = np.int64(ids[a])
-        n_first = _list_values(work.values, group, id_a, zero)
+        n_first = _list_values(values, group, base, n_values, id_a, zero)
         n = n_first
         if dividing:
             if n < 2:
                 a += 1
                 continue
             by_slot = (grid.tally[0] > 1 or (n_parts == 1 and grid.tally[0] > 0)) and unit(work.rng) < 0.5
-            _score_values(work, value_start, n_classes, n, by_slot)
-            _sort_values(work.values, work.scores, n)
+            _score_values(
+                values,
+                work.scores,
+                work.slot_at,
+                work.class_at,
+                value_start,
+                base,
+                n_classes,
+                n,
+                by_slot,
+                work.rng,
+            )
+            _sort_values(values, work.scores, n)
             n_first = np.int64(-1)
         else:
-            n = _list_values(work.values, group, np.int64(ids[b]), n_first)
-        before, best, first = _refine_pair(work, value_start, logs, n_classes, n, n_first)
+            n = _list_values(values, group, base, n_values, np.int64(ids[b]), n_first)
+        before, best, first = _refine_pair(work, value_start, base, logs, n_classes, n, n_first)
         if dividing:
-            change = best + prior_step(problem, grid, axis, n_parts + 1)
+            change = best + prior_step(axis_prior, row, selection, grid.tally[0], n_parts, n_parts + 1)
             if change >= -EPSILON:
                 a += 1
                 continue
             if n_parts == 1:
-                rekey(grid.key, problem.order[axis], zero, n_rows, part_word(axis, id_a))
+                rekey(key, rows, zero, n_rows, part_word(axis, id_a))
                 grid.tally[0] += 1
             id_b = grid.next_id[axis]
             grid.next_id[axis] = id_b + 1
@@ -268,7 +339,7 @@ def improve_groups(problem: Any, grid: Any, work: Any, axis: Any, may_resize: An
             change = best - before
             merge = np.inf
             if may_resize == 1:
-                merge = prior_step(problem, grid, axis, n_parts - 1) - before
+                merge = prior_step(axis_prior, row, selection, grid.tally[0], n_parts, n_parts - 1) - before
             if merge < -EPSILON and merge <= change:
                 change = merge
                 first = n
@@ -280,10 +351,11 @@ def improve_groups(problem: Any, grid: Any, work: Any, axis: Any, may_resize: An
                 continue
             else:
                 b += 1
-        _assign(problem, grid, work, axis, zero, first, id_a)
-        _assign(problem, grid, work, axis, first, n, id_b)
+        _assign(key, rows, value_start, group, base, axis, values, zero, first, id_a)
+        _assign(key, rows, value_start, group, base, axis, values, first, n, id_b)
+        grid.tally[1] = 0
         if grid.n_parts[axis] == 1:
-            rekey(grid.key, problem.order[axis], zero, n_rows, part_word(axis, id_a))
+            rekey(key, rows, zero, n_rows, part_word(axis, id_a))
             grid.tally[0] -= 1
         grid.cost[0] += change
         changed = True

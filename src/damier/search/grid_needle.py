@@ -54,17 +54,24 @@ def _climb_interval(signal: Any, order: Any, fresh: Any, now: Any, toll: Any) ->
 
 @inner
 def _climb_groups(
-    signal: Any, order: Any, value_start: Any, group: Any, divided: Any, scores: Any, toll: Any
+    signal: Any,
+    order: Any,
+    value_start: Any,
+    group: Any,
+    base: Any,
+    n_values: Any,
+    divided: Any,
+    scores: Any,
+    toll: Any,
 ) -> Any:
     """Give each value of an axis its best sign; returns whether it is divided, and whether it changed."""
-    n_values = group.shape[0]
     total, strength = 0.0, 0.0
     n_low = 0
     for value in range(n_values):
         score = 0.0
-        for i in range(value_start[value], value_start[value + 1]):
+        for i in range(value_start[base + value], value_start[base + value + 1]):
             score += signal[order[i]]
-        if divided and group[value] == 0:
+        if divided and group[base + value] == 0:
             score = -score
         scores[value] = score
         total += score
@@ -73,12 +80,13 @@ def _climb_groups(
     divide = strength > abs(total) + toll * np.sqrt(n_values - 1.0) and 0 < n_low < n_values
     changed = False
     for value in range(n_values):
-        was = divided and group[value] == 0
+        at = base + value
+        was = divided and group[at] == 0
         low = divide and scores[value] < 0.0
-        group[value] = 1 if divide and not low else 0
+        group[at] = 1 if divide and not low else 0
         if was != low:
             changed = True
-            _flip(signal, order, np.int64(value_start[value]), np.int64(value_start[value + 1]))
+            _flip(signal, order, np.int64(value_start[at]), np.int64(value_start[at + 1]))
     return divide, changed
 
 
@@ -104,8 +112,10 @@ def climb(
     n_sets = sets.shape[0]
     signal, n_parts = work.signal, grid.n_parts
     for t in range(n_sets):
-        signal[:] = target
-        n_parts[:] = 1
+        for row in range(signal.shape[0]):
+            signal[row] = target[row]
+        for axis in range(n_parts.shape[0]):
+            n_parts[axis] = 1
         for phase in range(2):
             axes = sets[t] if phase == 0 else others
             n = axes.shape[0]
@@ -133,12 +143,13 @@ def climb(
                 if problem.n_values[axis] < 2:
                     pass
                 elif problem.categorical[axis]:
-                    base, n_values = problem.first_value[axis], problem.n_values[axis]
                     divide, changed = _climb_groups(
                         signal,
                         problem.order[axis],
-                        problem.value_start[base : base + n_values + 1],
-                        grid.group[base : base + n_values],
+                        problem.value_start,
+                        grid.group,
+                        problem.first_value[axis],
+                        problem.n_values[axis],
                         n_parts[axis] == 2,
                         work.scores,
                         toll * phase,
@@ -168,18 +179,22 @@ def _count_bits(x: Any) -> Any:
 
 
 @numba.njit(cache=True, nogil=True)
-def screen(bits: Any, target: Any, share: Any, size: Any, top_score: Any, top_set: Any) -> None:
-    """Score all subsets of `size` of the rows of `bits`; keep the best in `top_score` and `top_set`.
+def screen(
+    bits: Any, target: Any, share: Any, top_score: Any, top_set: Any, chosen: Any, prefix: Any
+) -> None:
+    """Score all subsets of the rows of `bits` of a given size; keep the best in `top_score` and `top_set`.
+
+    `chosen` (0 .. size-1) and `prefix` (zeros, size times the words of a row) are the memory to work in.
 
     The score is |sum over rows of (target - share) times the product of the subset's signs|, a set bit
     being the sign -1; up to a constant and a factor.
     """
     n, n_words = bits.shape
     n_top = top_score.shape[0]
-    top_score[:] = -1.0
+    size = chosen.shape[0]
+    for t in range(n_top):
+        top_score[t] = -1.0
     weakest = 0
-    chosen = np.arange(size)
-    prefix = np.zeros((size, n_words), dtype=np.uint64)
     depth = 0
     while True:
         # prefix[d] is the exclusive or of the first d chosen rows
@@ -187,11 +202,10 @@ def screen(bits: Any, target: Any, share: Any, size: Any, top_score: Any, top_se
             for w in range(n_words):
                 prefix[depth + 1, w] = prefix[depth, w] ^ bits[chosen[depth], w]
             depth += 1
-        above = prefix[size - 1]
         for last in range(chosen[size - 2] + 1, n):
             ones, both = np.int64(0), np.int64(0)
             for w in range(n_words):
-                word = above[w] ^ bits[last, w]
+                word = prefix[size - 1, w] ^ bits[last, w]
                 ones += _count_bits(word)
                 both += _count_bits(word & target[w])
             score = abs(both - share * ones)

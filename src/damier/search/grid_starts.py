@@ -96,7 +96,7 @@ class Climber:
         load_parts(self.problem, self.grid, self.work)
 
     def _polish(self, rng: np.random.Generator, axes: Axes, may_resize: int) -> None:
-        polish(self.problem, self.grid, self.work, axes, may_resize, int(rng.integers(1 << 62)))
+        polish(self.problem, self.grid, self.work, axes.copy(), may_resize, int(rng.integers(1 << 62)))
 
     def _settle(self, rng: np.random.Generator) -> Solution:
         """Bring the parts now in the grid to a local optimum."""
@@ -315,7 +315,8 @@ class Climber:
             n_top = max(4, min(n_top, int(_CLIMB_ROWS * start.amount) // (size * self.n_rows)))
             top_score = np.empty(n_top)
             top_set = np.zeros((n_top, size), dtype=np.int64)
-            screen(bits, positive, share, size, top_score, top_set)
+            prefix = np.zeros((size, n_words), dtype=np.uint64)
+            screen(bits, positive, share, top_score, top_set, np.arange(size), prefix)
             sets = tried[top_set[top_score >= 0]]
             if self.stop[0]:
                 break

@@ -86,6 +86,8 @@ class Work(NamedTuple):
     buffer_fresh: Array
     values: Array
     scores: Array
+    side: Array
+    kept: Array
     signal: Array
     rng: Array
     stop: Array
@@ -137,6 +139,8 @@ def new_work(problem: Problem, stop: Array) -> Work:
         buffer_fresh=np.zeros(n_rows, dtype=np.bool_),
         values=np.zeros(n_values, dtype=np.int32),
         scores=np.zeros(n_values, dtype=np.float64),
+        side=np.zeros(n_values, dtype=np.int32),
+        kept=np.zeros(n_values, dtype=np.int32),
         signal=np.zeros(n_rows, dtype=np.float64),
         rng=np.zeros(1, dtype=np.uint64),
         stop=stop,
@@ -214,16 +218,16 @@ def rekey(key: Any, rows: Any, lo: Any, hi: Any, word: Any) -> None:
 
 
 @inner
-def prior_step(problem: Any, grid: Any, axis: Any, n_parts: Any) -> Any:
-    """Return the change of the prior cost when an axis goes from its present number of parts to `n_parts`."""
-    row = problem.prior_row[axis]
-    now = grid.n_parts[axis]
-    change = problem.axis_prior[row, n_parts] - problem.axis_prior[row, now]
-    selected = grid.tally[0]
+def prior_step(axis_prior: Any, row: Any, selection: Any, selected: Any, now: Any, n_parts: Any) -> Any:
+    """Return the change of the prior cost when an axis goes from `now` parts to `n_parts`.
+
+    `row` is the axis' in `axis_prior`, `selected` the number of axes selected before the change.
+    """
+    change = axis_prior[row, n_parts] - axis_prior[row, now]
     if now == 1 and n_parts > 1:
-        change += problem.selection[selected + 1] - problem.selection[selected]
+        change += selection[selected + 1] - selection[selected]
     elif now > 1 and n_parts == 1:
-        change += problem.selection[selected - 1] - problem.selection[selected]
+        change += selection[selected - 1] - selection[selected]
     return change
 
 
@@ -246,7 +250,8 @@ def load_parts(problem: Any, grid: Any, work: Any) -> None:
     """Bring keys, counters and cost in line with ``n_parts``, ``start`` and ``group`` (ids from 0)."""
     n_axes, n_rows = problem.order.shape
     key = grid.key
-    key[:] = np.uint64(0)
+    for row in range(n_rows):
+        key[row] = np.uint64(0)
     selected = 0
     cost = 0.0
     for axis in range(n_axes):
@@ -260,7 +265,8 @@ def load_parts(problem: Any, grid: Any, work: Any) -> None:
             n_pieces = problem.n_values[axis]
             if n_parts == 1:
                 base = problem.first_value[axis]
-                grid.group[base : base + n_pieces] = 0
+                for value in range(n_pieces):
+                    grid.group[base + value] = 0
         if n_parts == 1:
             continue
         selected += 1
