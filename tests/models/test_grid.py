@@ -57,9 +57,11 @@ def test_prediction_by_cell():
     proba = grid.predict_proba(rows)
     assert proba[0] == pytest.approx([1, 0])
     assert proba[1] == pytest.approx([1 / 3, 2 / 3])
-    # an empty cell and an unseen category get the shares of the whole grid
+    # an empty cell gets the shares of the whole grid, an unseen category those of the cells it may be in
     assert proba[4] == pytest.approx([0.4, 0.6])
-    assert proba[5] == pytest.approx([0.4, 0.6])
+    assert proba[5] == pytest.approx([0, 1])
+    both = grid.predict_proba({"age": [40, 40], "job": ["other", "low"]})
+    assert both[0] == pytest.approx([3 / 7, 4 / 7])
 
 
 def test_rules_by_support():

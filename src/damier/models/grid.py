@@ -61,8 +61,8 @@ class DataGrid:
     """A grid over some of the variables on offer.
 
     Every selected variable is partitioned into two parts or more; a cell is a combination of parts, and
-    predicts the class shares of its training rows. A cell without any predicts those of the whole grid, and
-    so does a row with a category never seen.
+    predicts the class shares of its training rows. A cell without any predicts those of the whole grid. A
+    category never seen tells nothing: its row gets the shares of all cells that agree with its other parts.
 
     Parameters
     ----------
@@ -158,15 +158,25 @@ class DataGrid:
             known.append(codes)
         return known
 
+    def find_parts(self, X: Any) -> IntArray:
+        """Part of each row on each selected variable, -1 where its category was never seen."""
+        table = X if isinstance(X, Table) else read_table(X)
+        parts = np.empty((table.n_rows, len(self.partitions)), dtype=np.int64)
+        for k, (name, partition) in enumerate(self.partitions.items()):
+            parts[:, k] = partition.apply(table[name])
+        return parts
+
     def find_cells(self, X: Any) -> IntArray:
         """Index of the cell of each row, -1 where it has no training row."""
-        table = X if isinstance(X, Table) else read_table(X)
-        number = np.zeros(table.n_rows, dtype=np.int64)
-        inside = np.ones(table.n_rows, dtype=np.bool_)
-        for known, (name, partition) in zip(self._known_prefixes, self.partitions.items(), strict=True):
-            parts = partition.apply(table[name])
-            inside &= parts >= 0
-            codes = number * partition.n_parts + np.maximum(parts, 0)
+        return self._cells_of(self.find_parts(X))
+
+    def _cells_of(self, parts: IntArray) -> IntArray:
+        number = np.zeros(len(parts), dtype=np.int64)
+        inside = (parts >= 0).all(axis=1)
+        for known, column, partition in zip(
+            self._known_prefixes, parts.T, self.partitions.values(), strict=True
+        ):
+            codes = number * partition.n_parts + np.maximum(column, 0)
             number = np.minimum(np.searchsorted(known, codes), len(known) - 1)
             inside &= known[number] == codes
         return np.where(inside, number, -1)
@@ -174,15 +184,29 @@ class DataGrid:
     def predict_proba(self, X: Any) -> FloatArray:
         """Class shares of the cell of each row, or of the whole grid where the cell is empty.
 
+        A row with a category never seen gets the shares of all cells that agree with its other parts.
+
         Parameters
         ----------
         X : Table, data frame or dict of columns
             Holding at least the selected variables, under their names.
         """
-        cells = self.find_cells(X)
+        parts = self.find_parts(X)
         # an index of -1 picks the last row
         rows: FloatArray = np.vstack([self.cells.probabilities, self.shares])
-        return rows[cells]
+        proba: FloatArray = rows[self._cells_of(parts)]
+        unseen = np.flatnonzero((parts < 0).any(axis=1))
+        if unseen.size:
+            known, which = np.unique(parts[unseen], axis=0, return_inverse=True)
+            proba[unseen] = np.array([self._shares_given(one) for one in known])[which.reshape(-1)]
+        return proba
+
+    def _shares_given(self, parts: IntArray) -> FloatArray:
+        """Class shares of the cells that agree with the parts that are known (0 or more)."""
+        agree = ((self.cells.parts == parts) | (parts < 0)).all(axis=1)
+        counts = self.cells.counts[agree].sum(axis=0)
+        shares: FloatArray = counts / counts.sum() if agree.any() else self.shares
+        return shares
 
     def _by_support(self) -> IntArray:
         return np.argsort(-self.cells.sizes, kind="stable")
