@@ -14,11 +14,14 @@ from __future__ import annotations
 
 import argparse
 import math
+import os
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -29,6 +32,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OrdinalEncoder
 
 from benchmarks.datasets import DataUnavailableError, load
+from benchmarks.peers import environment
 from damier import DataGridClassifier, DataGridEnsembleClassifier, rank_pairs
 from damier.criteria import grid_cost
 from damier.search.grid_problem import AxisCodes, exact_cost
@@ -227,15 +231,17 @@ def khiops_pairs(X: pd.DataFrame, y: pd.Series) -> float | None:
         "KhiopsClassifier(n_trees=0, n_pairs=45).fit(data.drop(columns='y'), data['y'])\n"
         "print('SECONDS', time.perf_counter() - began)\n"
     )
-    import os
-    import tempfile
-    from pathlib import Path
-
-    python = os.environ.get("DAMIER_KHIOPS_PYTHON", sys.executable)
+    python = os.environ.get("DAMIER_PEER_PYTHON", sys.executable)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "pairs.csv"
         X.assign(y=y.astype(int)).to_csv(path, index=False)
-        ran = subprocess.run([python, "-c", code, str(path)], capture_output=True, text=True, check=False)
+        ran = subprocess.run(
+            [python, "-c", code, str(path)],
+            capture_output=True,
+            text=True,
+            check=False,
+            env=environment(python),
+        )
     told = [line for line in ran.stdout.splitlines() if line.startswith("SECONDS")]
     return float(told[0].split()[1]) if told else None
 
@@ -304,7 +310,7 @@ def tuned_error(model, train: tuple, test: tuple) -> float:
 
 
 def cross_tuned_error(model, train: tuple, test: tuple) -> float:
-    """Balanced error with scikit-learn's tuning: the threshold is chosen on training rows held out in turn."""
+    """Balanced error with scikit-learn's tuning: the threshold comes from training rows held out in turn."""
     (X, y), (X_test, y_test) = train, test
     # a grid has few scores, close to one another: the default of 100 thresholds is too coarse
     tuned = TunedThresholdClassifierCV(model, scoring="balanced_accuracy", thresholds=1000).fit(X, y)

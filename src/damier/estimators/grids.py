@@ -283,7 +283,7 @@ def rank_pairs(
     X: Any,
     y: Any,
     *,
-    effort: int = 3,
+    effort: int = 2,
     random_state: Any = None,
     n_jobs: int | None = None,
     backend: str | None = None,
@@ -299,7 +299,7 @@ def rank_pairs(
     ----------
     X : data frame, 2-D array or dict of columns
     y : array-like of shape (n_samples,)
-    effort : int, default=3
+    effort : int, default=2
         As in `DataGridClassifier`, for each pair.
     random_state : int, RandomState instance or None, default=None
     n_jobs : int, optional
@@ -333,7 +333,8 @@ def rank_pairs(
     coded = code_table(table)
     pairs = list(itertools.combinations(range(len(coded)), 2))
     seed = _seed(random_state)
-    found = map_in_threads(partial(_pair_levels, coded, target, effort, seed), pairs, n_jobs, progress)
+    alone = map_in_threads(partial(_alone, coded, target, seed), range(len(coded)), n_jobs)
+    found = map_in_threads(partial(_pair_levels, coded, alone, target, effort, seed), pairs, n_jobs, progress)
     order = sorted(range(len(pairs)), key=lambda i: (-found[i][3], pairs[i]))
     names = table.names
     return make_frame(
@@ -349,16 +350,20 @@ def rank_pairs(
     )
 
 
+def _alone(coded: list[CodedColumn], target: Target, seed: int, column: int) -> Any:
+    from damier.search.grid import search_alone
+
+    return search_alone(coded[column].axis(), target.codes, target.n_classes, seed=seed)
+
+
 def _pair_levels(
-    coded: list[CodedColumn], target: Target, effort: int, seed: int, pair: tuple[int, int]
+    coded: list[CodedColumn], alone: list[Any], target: Target, effort: int, seed: int, pair: tuple[int, int]
 ) -> tuple[float, float, float, float]:
     from damier.search.grid import search_pair
 
-    a, b = pair
-    null, alone_a, alone_b, together = search_pair(
-        coded[a].axis(), coded[b].axis(), target.codes, target.n_classes, effort=effort, seed=seed
-    )
-    level, level_a, level_b = (max(0.0, 1.0 - cost / null) for cost in (together, alone_a, alone_b))
+    axes, parts = [coded[k].axis() for k in pair], [alone[k] for k in pair]
+    null, together = search_pair(axes, parts, target.codes, target.n_classes, effort=effort, seed=seed)
+    level, level_a, level_b = (max(0.0, 1.0 - cost / null) for cost in (together, *(p.cost for p in parts)))
     return level, level_a, level_b, level - level_a - level_b
 
 

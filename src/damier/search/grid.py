@@ -277,29 +277,45 @@ def _take(state: _State, problem: Problem, solutions: Sequence[Solution | None],
     state.idle = 0 if improved else state.idle + len(solutions)
 
 
+@dataclass(frozen=True)
+class AloneAxis:
+    """What one variable tells alone: its cost as one of two on offer, and the part of each of its values."""
+
+    cost: float
+    parts: npt.NDArray[np.int32] | None
+
+
+def search_alone(
+    axis: AxisCodes, classes: npt.NDArray[np.int32], n_classes: int, *, seed: int = 0
+) -> AloneAxis:
+    """Partition one variable, to be used by `search_pair` for all of its pairs."""
+    # a constant companion makes it one of two variables on offer, as in a pair
+    companion = AxisCodes(np.zeros_like(axis.codes), 1, False)
+    problem = build_problem([axis, companion], classes, n_classes)
+    climber = Climber(problem, np.zeros(1, dtype=np.uint8))
+    best = null = climber.null()
+    for number, kind in enumerate(("single axes", "dense", "dense")):
+        found = climber.run(Start(kind, (seed, number), null, 1.0))
+        if _better(found, best):
+            best = found
+    return AloneAxis(best.cost, in_codes(problem, [axis, companion], best).get(0))
+
+
 def search_pair(
-    first: AxisCodes,
-    second: AxisCodes,
+    axes: Sequence[AxisCodes],
+    alone: Sequence[AloneAxis],
     classes: npt.NDArray[np.int32],
     n_classes: int,
     *,
-    effort: int = 3,
+    effort: int = 2,
     seed: int = 0,
-) -> tuple[float, float, float, float]:
-    """Return the least costs found of no variable, of the first alone, of the second, and of both."""
-    problem = build_problem([first, second], classes, n_classes)
+) -> tuple[float, float]:
+    """Return the cost of no variable, and the least cost found with the two given."""
+    problem = build_problem(axes, classes, n_classes)
     climber = Climber(problem, np.zeros(1, dtype=np.uint8))
     null = climber.null()
-    state = _State(null, null.cost)
-    alone = [null.cost, null.cost]
-    for axis in range(2):
-        for kind in ("single axes", "dense", "dense"):
-            found = climber.run(Start(kind, (seed, axis, state.n_starts), null, 1.0, (axis,)))
-            state.n_starts += 1
-            alone[axis] = min(alone[axis], found.cost)
-            if _better(found, state.best):
-                state.best = found
-    kinds = ("single axes", "halves", "few", "screen", "dense", "few", "widen", "nudge")
+    state = _State(climber.cross([one.parts for one in alone], seed), null.cost)
+    kinds = ("halves", "few", "screen", "dense", "few", "widen", "nudge")
     for start in range(10**6):
         kind = kinds[start % len(kinds)]
         solution = climber.run(Start(kind, (seed, 2, start), state.best, 0.5))
@@ -309,4 +325,4 @@ def search_pair(
             state.idle = 0
         if state.idle >= 2**effort and start + 1 >= len(kinds):
             break
-    return null.cost, alone[0], alone[1], min(state.best.cost, *alone)
+    return null.cost, min(null.cost, state.best.cost, *(one.cost for one in alone))

@@ -8,7 +8,7 @@ cuts over all axes.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -148,6 +148,21 @@ class Climber:
         for axis in best:
             self._copy_axis(int(axis), together, self.grid)
         return self._settle(rng)
+
+    def cross(self, parts: Sequence[npt.NDArray[np.int32] | None], seed: int) -> Solution:
+        """Settle from given partitions: the part of each value of each axis, None where it stays whole."""
+        self.grid.n_parts[:] = 1
+        for axis, of_values in enumerate(parts):
+            if of_values is None:
+                continue
+            n_parts = int(of_values.max()) + 1
+            self.grid.n_parts[axis] = n_parts
+            if self.problem.categorical[axis]:
+                self.grid.group[self._values(axis)] = of_values
+            else:
+                first_rows = np.flatnonzero(self.problem.fresh[axis])
+                self.grid.start[axis, :n_parts] = first_rows[np.searchsorted(of_values, np.arange(n_parts))]
+        return self._settle(np.random.default_rng(seed))
 
     def _forward(self, start: Start, rng: np.random.Generator) -> Solution:
         """Add what helps, from the partition of one axis: the best, or later any that informs alone."""
