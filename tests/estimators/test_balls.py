@@ -106,6 +106,14 @@ def test_probabilities_are_averaged_over_partitions_and_neighbours():
     assert np.abs(others[0] - others[2]).mean() < 0.1
 
 
+def test_where_there_is_one_group_nothing_is_told():
+    X, _ = xor(400, 11)
+    y = np.random.default_rng(11).integers(0, 2, 400)
+    fitted = BallPartitionClassifier().fit(X, y)
+    assert len(fitted.groups_) == 1
+    np.testing.assert_allclose(fitted.predict_proba(X), np.tile(np.bincount(y) / 400, (400, 1)))
+
+
 def test_row_order_class_names_threads_and_frames_change_nothing():
     X, y = xor(400, 3)
     reference = BallPartitionClassifier(prior="paper").fit(X, y)

@@ -53,8 +53,8 @@ class BallPartitionClassifier(ClassifierMixin, TransformerMixin, TableEstimator)
         function of two points.
     n_partitions : int, default=32
         ``predict_proba`` averages the class shares of this many partitions: that of ``groups_``, and others
-        in which each split chooses among the balls of 32 centres drawn at random. With 1, it follows
-        ``groups_`` alone.
+        in which each split chooses among the balls of 16 centres drawn at random, by either prior in turn.
+        With 1, and where there is one group only, it follows ``groups_`` alone.
     n_neighbors : int, default=5
         ``predict_proba`` averages the class shares at this many nearest training points, which smooths the
         borders between groups. With 1, and ``n_partitions=1``, it gives the class shares of the group of the
@@ -207,13 +207,13 @@ class BallPartitionClassifier(ClassifierMixin, TransformerMixin, TableEstimator)
             metric=self.metric,
             n_neighbors=int(self.n_neighbors),
         )
-        if self.n_partitions > 1 and found.complete:
+        # Where one group is best there is nothing to tell, and chance should not tell it.
+        if self.n_partitions > 1 and found.complete and len(found.groups) > 1:
             drawn = shares_over_draws(
                 graph,
                 codes,
                 target.n_classes,
                 local=self.balls == "local",
-                prior=cast(Any, self.prior),
                 n_partitions=self.n_partitions - 1,
                 seed=seed_of(self.random_state),
                 n_threads=n_threads,
