@@ -13,11 +13,10 @@ import numpy.typing as npt
 from joblib import effective_n_jobs
 from sklearn.base import ClassifierMixin, _fit_context
 from sklearn.feature_selection import SelectorMixin
-from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
-from damier.estimators._base import TableEstimator, require_two_classes
+from damier.estimators._base import TableEstimator, require_two_classes, seed_of
 from damier.estimators._grid import CodedColumn, build_grid, code_table
 from damier.estimators._threads import Progress, map_in_threads
 from damier.intake import Target, read_table, read_target
@@ -61,7 +60,7 @@ class _GridEstimator(ClassifierMixin, TableEstimator):
             training.target.n_classes,
             effort=self.effort,
             time_limit=self.time_limit,
-            seed=_seed(self.random_state),
+            seed=seed_of(self.random_state),
             n_threads=effective_n_jobs(self.n_jobs),
             n_diverse=n_diverse,
             progress=progress,
@@ -332,7 +331,7 @@ def rank_pairs(
         raise ValueError(f"a pair takes two columns, X has {table.n_columns}")
     coded = code_table(table)
     pairs = list(itertools.combinations(range(len(coded)), 2))
-    seed = _seed(random_state)
+    seed = seed_of(random_state)
     alone = map_in_threads(partial(_alone, coded, target, seed), range(len(coded)), n_jobs)
     found = map_in_threads(partial(_pair_levels, coded, alone, target, effort, seed), pairs, n_jobs, progress)
     order = sorted(range(len(pairs)), key=lambda i: (-found[i][3], pairs[i]))
@@ -365,10 +364,3 @@ def _pair_levels(
     null, together = search_pair(axes, parts, target.codes, target.n_classes, effort=effort, seed=seed)
     level, level_a, level_b = (max(0.0, 1.0 - cost / null) for cost in (together, *(p.cost for p in parts)))
     return level, level_a, level_b, level - level_a - level_b
-
-
-def _seed(random_state: Any) -> int:
-    """Return a seed for the kernels; none given means always the same."""
-    if random_state is None:
-        return 0
-    return int(check_random_state(random_state).randint(2**31 - 1))
