@@ -19,6 +19,8 @@ from damier.criteria import ball_label_cost, ball_unsplit_cost
 from damier.models import BallPartition
 from tests import naive
 
+AVERAGED = {"n_partitions": 32, "n_neighbors": 5}
+
 
 def xor(n=300, seed=0, flipped=0.1):
     random = np.random.default_rng(seed)
@@ -70,9 +72,7 @@ def test_scores_follow_the_nearest_point():
     X, y = xor()
     new = np.random.default_rng(9).uniform(-1, 1, size=(50, 2))
     for metric, order in (("euclidean", 2), ("cityblock", 1)):
-        fitted = BallPartitionClassifier(prior="paper", metric=metric, n_partitions=1, n_neighbors=1).fit(
-            X, y
-        )
+        fitted = BallPartitionClassifier(prior="paper", metric=metric).fit(X, y)
         distances = np.linalg.norm(new[:, None] - X[None], ord=order, axis=2)
         nearest = distances.argsort(axis=1)
         shares = np.array([group.shares for group in fitted.groups_])
@@ -90,8 +90,8 @@ def test_probabilities_are_averaged_over_partitions_and_neighbours():
     X, y = xor(400, 10, 0.1)
     new = np.random.default_rng(9).uniform(-1, 1, size=(2000, 2))
     truth = np.where((new[:, 0] > 0) ^ (new[:, 1] > 0), "yes", "no")
-    alone = BallPartitionClassifier(n_partitions=1).fit(X, y)
-    fitted = BallPartitionClassifier().fit(X, y)
+    alone = BallPartitionClassifier().fit(X, y)
+    fitted = BallPartitionClassifier(**AVERAGED).fit(X, y)
     np.testing.assert_array_equal(fitted.labels_, alone.labels_)
     assert fitted.cost_ == alone.cost_
     assert alone.model_.point_shares is None
@@ -100,7 +100,10 @@ def test_probabilities_are_averaged_over_partitions_and_neighbours():
     nearest = np.linalg.norm(new[:50, None] - fitted.model_.points[None], axis=2).argsort(axis=1)[:, :5]
     np.testing.assert_allclose(fitted.predict_proba(new[:50]), at_points[nearest].mean(axis=1))
     assert fitted.score(new, truth) > alone.score(new, truth)
-    others = [BallPartitionClassifier(random_state=seed).fit(X, y).predict_proba(new) for seed in (1, 1, 2)]
+    others = [
+        BallPartitionClassifier(**AVERAGED, random_state=seed).fit(X, y).predict_proba(new)
+        for seed in (1, 1, 2)
+    ]
     np.testing.assert_array_equal(others[0], others[1])
     assert np.abs(others[0] - others[2]).max() > 0
     assert np.abs(others[0] - others[2]).mean() < 0.1
@@ -109,22 +112,22 @@ def test_probabilities_are_averaged_over_partitions_and_neighbours():
 def test_where_there_is_one_group_nothing_is_told():
     X, _ = xor(400, 11)
     y = np.random.default_rng(11).integers(0, 2, 400)
-    fitted = BallPartitionClassifier().fit(X, y)
+    fitted = BallPartitionClassifier(**AVERAGED).fit(X, y)
     assert len(fitted.groups_) == 1
     np.testing.assert_allclose(fitted.predict_proba(X), np.tile(np.bincount(y) / 400, (400, 1)))
 
 
 def test_row_order_class_names_threads_and_frames_change_nothing():
     X, y = xor(400, 3)
-    reference = BallPartitionClassifier(prior="paper").fit(X, y)
+    reference = BallPartitionClassifier(prior="paper", **AVERAGED).fit(X, y)
     assert len(reference.groups_) > 2
     order = np.random.default_rng(4).permutation(len(X))
-    shuffled = BallPartitionClassifier(prior="paper").fit(X[order], y[order])
+    shuffled = BallPartitionClassifier(prior="paper", **AVERAGED).fit(X[order], y[order])
     np.testing.assert_array_equal(shuffled.labels_, reference.labels_[order])
     np.testing.assert_array_equal(shuffled.predict_proba(X), reference.predict_proba(X))
-    renamed = BallPartitionClassifier(prior="paper").fit(X, np.where(y == "no", 7, 3))
+    renamed = BallPartitionClassifier(prior="paper", **AVERAGED).fit(X, np.where(y == "no", 7, 3))
     np.testing.assert_array_equal(renamed.labels_, reference.labels_)
-    threads = BallPartitionClassifier(prior="paper", n_jobs=2).fit(X, y)
+    threads = BallPartitionClassifier(prior="paper", **AVERAGED, n_jobs=2).fit(X, y)
     np.testing.assert_array_equal(threads.labels_, reference.labels_)
     np.testing.assert_array_equal(threads.predict_proba(X), reference.predict_proba(X))
     frame = {"a": X[:, 0], "b": X[:, 1]}
@@ -207,7 +210,7 @@ def test_as_a_transformer_it_gives_one_category():
 
 def test_saved_and_read_back_it_scores_the_same():
     X, y = xor()
-    fitted = BallPartitionClassifier(n_neighbors=3).fit(X, y)
+    fitted = BallPartitionClassifier(n_partitions=8, n_neighbors=3).fit(X, y)
     read = BallPartition.from_dict(json.loads(json.dumps(fitted.model_.to_dict())))
     new = np.random.default_rng(1).uniform(-1, 1, size=(40, 2))
     np.testing.assert_array_equal(read.probabilities(new), fitted.predict_proba(new))
