@@ -48,6 +48,9 @@ class LinfSettings:
     rows_ranked : int
         Projections are ranked and improved on this many rows at most, the first ones in an order that depends
         on what the rows hold alone; those kept are then binned in full.
+    most_retried : int
+        With more classes than this, one that could not be covered is not tried again before the next phase:
+        trying all of them after each success takes time in the square of their number.
     """
 
     tolerances: tuple[float, ...] = (0.0,)
@@ -64,6 +67,7 @@ class LinfSettings:
     n_projections: int = 25
     n_covered: int = 5
     most_columns: int = 50
+    most_retried: int = 2**62
 
 
 PAPER = LinfSettings()
@@ -79,6 +83,7 @@ REFINED = LinfSettings(
     n_climbs=30,
     rows_ranked=2048,
     min_cover=3,
+    most_retried=20,
 )
 
 
@@ -161,6 +166,7 @@ def find_covers(
         settings.rows_ranked,
         settings.min_cover,
         settings.n_covered,
+        n_classes > settings.most_retried,
         Room.of(
             rows.shape,
             n_classes,

@@ -24,6 +24,7 @@ class Room(NamedTuple):
     alive: IntArray
     at_start: IntArray
     has_cover: IntArray
+    failed_in: IntArray
     sums: IntArray
     counts: IntArray
     share: IntArray
@@ -71,6 +72,7 @@ class Room(NamedTuple):
             alive=np.zeros(g, whole),
             at_start=np.zeros(g, whole),
             has_cover=np.zeros(g, whole),
+            failed_in=np.full(g, -1, whole),
             sums=np.zeros((g, p), whole),
             counts=np.zeros((g, n_slots), whole),
             share=np.zeros(n_slots, whole),
@@ -286,11 +288,13 @@ def grow_list(
     rows_ranked: int,
     min_cover: int,
     n_covered: int,
+    rests: bool,
     room: Room,
 ) -> tuple[IntArray, IntArray, IntArray, IntArray]:
     """Grow a list; legend: g classes, p columns, m rows left, b bins, c current class, t projection.
 
-    ``place[j]`` is the place of column j among the categorical ones, -1 for a numeric one.
+    ``place[j]`` is the place of column j among the categorical ones, -1 for a numeric one. With `rests` a
+    class that could not be covered waits for the next phase.
     """
     p, m = rows.shape
     alive, purity, limits, xy, owner = room.alive, room.purity, room.limits, room.xy, room.owner
@@ -331,7 +335,8 @@ def grow_list(
         least = relaxed - 1.0
         if phase < n_phases:
             least = max(float(min_cover), least_shares[phase] * room.at_start[c])
-        if alive[c] <= least or (phase == n_phases and room.has_cover[c] == 1):
+        resting = rests and phase < n_phases and room.failed_in[c] == phase
+        if resting or alive[c] <= least or (phase == n_phases and room.has_cover[c] == 1):
             failures += 1
             continue
 
@@ -419,6 +424,7 @@ def grow_list(
                     for side in range(4):
                         room.best_rectangles[r, side] = room.rectangles[r, side]
         if best < 0:
+            room.failed_in[c] = phase
             failures += 1
             continue
         failures = 0
