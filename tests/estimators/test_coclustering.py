@@ -278,21 +278,17 @@ def test_a_cluster_without_label_is_merged_at_least_cost():
     np.testing.assert_array_equal(model.transduction_, np.repeat([0, 1, 1], 8))
 
 
-def test_neighbours_outvote_few_labels_and_not_many():
-    """Eight clusters along a chain: one odd label among neighbours of the other class, then five."""
+def test_the_labels_of_a_cluster_decide_alone():
+    """Eight clusters along a chain: one odd label among many of the other class around it."""
     centres = np.exp(-((np.arange(8)[:, None] - np.arange(8)) ** 2) / 3)
     table = np.kron(np.round(9 * centres).astype(int), np.ones((10, 4), dtype=int))
     fitted = Coclustering().fit(table)
     assert fitted.coclustering_.n_row_clusters == 8
-    y = np.full(80, -1)
-    y[np.arange(80) % 10 < 5] = 0
+    y = np.where(np.arange(80) % 10 < 5, 0, -1)
     y[40:50] = -1
     y[40] = 1
-    for n_odd, wanted in ((1, 0), (5, 1)):
-        y[40 : 40 + n_odd] = 1
-        model = CoclusteringClassifier(coclustering=fitted, prior="data").fit(table, y)
-        assert set(model.transduction_[40:50]) == {wanted}
-        assert set(model.transduction_[:40]) == {0}
+    model = CoclusteringClassifier(coclustering=fitted).fit(table, y)
+    np.testing.assert_array_equal(model.transduction_, np.arange(80) // 10 == 4)
 
 
 def test_a_fitted_coclustering_is_reused(fitted):

@@ -19,17 +19,12 @@ from damier.intake import read_target
 from damier.intake.table import FloatArray, IntArray
 from damier.models.coclustering import CoclusteringModel, row_merge_changes
 
-# labels of its own that the neighbours of a cluster weigh at most, and how fast neighbours count for less;
-# chosen by the error on other themes of newsgroups and other divisions of digits than the benchmark reports
-_NEIGHBOURS_WEIGH, _NEIGHBOURS_REACH = 4.0, 2.0
-
 
 class CoclusteringClassifier(ClassifierMixin, BaseEstimator):
     """Semi-supervised classifier: cluster all rows with their columns, then label the clusters.
 
     Rows without a label (-1 for integers, None or NaN for anything else) help to find the clusters. A cluster
-    without a labeled row is merged with the one that costs least, until one is met. Labels of the clusters
-    that would merge with a cluster at least cost count a little, together no more than four of its own.
+    without a labeled row is merged with the one that costs least, until one is met.
 
     Parameters
     ----------
@@ -118,7 +113,9 @@ class CoclusteringClassifier(ClassifierMixin, BaseEstimator):
         shares = np.bincount(target.codes[target.codes >= 0], minlength=target.n_classes)
         self._base = shares / shares.sum()
         self.n_unlabeled_clusters_ = int((per_cluster.sum(axis=1) == 0).sum())
-        self.cluster_probabilities_ = self._probabilities(_spread_labels(model, per_cluster))
+        self.cluster_probabilities_ = self._probabilities(
+            np.stack([_labels_met(model, per_cluster, j) for j in range(model.n_row_clusters)])
+        )
         self.transduction_ = self.classes_[np.argmax(self._rows_probabilities(model.rows.labels), axis=1)]
         return self
 
@@ -153,20 +150,6 @@ class CoclusteringClassifier(ClassifierMixin, BaseEstimator):
         tags.input_tags.positive_only = True
         tags.input_tags.categorical = True
         return tags
-
-
-def _spread_labels(model: CoclusteringModel, per_cluster: FloatArray) -> FloatArray:
-    """Labels of each cluster, with some of those that would merge with it at least cost."""
-    from damier.search.coclustering_merge import merge_changes
-
-    changes = merge_changes(model.cells, model.rows.sizes())
-    rank = np.argsort(np.argsort(changes, axis=1, kind="stable"), axis=1)
-    weights = np.exp(-(rank + 1) / _NEIGHBOURS_REACH)
-    np.fill_diagonal(weights, 0.0)
-    lent = weights @ per_cluster
-    lent *= np.minimum(1.0, _NEIGHBOURS_WEIGH / np.maximum(lent.sum(axis=1, keepdims=True), 1e-12))
-    own = [_labels_met(model, per_cluster, j) for j in range(model.n_row_clusters)]
-    return np.asarray(np.stack(own) + lent)
 
 
 def _labels_met(model: CoclusteringModel, per_cluster: FloatArray, cluster: int) -> FloatArray:

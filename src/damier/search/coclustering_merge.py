@@ -16,20 +16,9 @@ import numba
 import numpy as np
 import numpy.typing as npt
 
-from damier.criteria import log_factorials
 from damier.search.coclustering_kernels import cluster_cost, log_factorial
 
 Array = npt.NDArray[Any]
-
-
-def merge_changes(cells: Array, values: Array) -> Array:
-    """Tell what merging any two row clusters of a block matrix would change; infinite for one with itself."""
-    T = np.ascontiguousarray(cells, dtype=np.int32)
-    N = T.sum(axis=1, dtype=np.int64)
-    lf = log_factorials(min(1 << 20, int(2 * N.max() + 2 * values.max() + 1)))
-    D = np.full((len(T), len(T)), np.inf)
-    fill_pairs(0, 1, T, N, np.ascontiguousarray(values, dtype=np.int64), lf, D)
-    return np.asarray(np.minimum(D, D.T))
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
