@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from damier.search import grid as engine
-from damier.search.grid import search_grid
+from damier.search.grid import search_alone, search_grid, search_pair
 from damier.search.grid_axis import polish
 from damier.search.grid_merge import greedy_merge
 from damier.search.grid_needle import climb, screen
@@ -340,3 +340,23 @@ def test_an_identifier_is_left_out_and_nothing_else_changes():
     # proven: cutting it in two alone costs more than the null model
     assert problem.axis_prior[problem.prior_row[-1], 2] >= climber.null().cost
     assert len(axes) not in search_grid([*axes, identifier], classes, 2, effort=2).best.value_parts
+
+
+@pytest.mark.parametrize("categorical", [(False, False), (False, True), (True, True)])
+def test_variables_of_a_pair_start_from_what_each_tells_alone(categorical):
+    """Alone, a variable is priced as one of two; crossed, their partitions are where the pair starts."""
+    rng = np.random.default_rng(12)
+    axes, _ = random_problem(rng, 400, categorical, 2)
+    classes = ((axes[0].codes > 3).astype(int) + (axes[1].codes % 4 > 1) > 0).astype(np.int32)
+    alone = [search_alone(axis, classes, 2) for axis in axes]
+    for k, one in enumerate(alone):
+        assert one.parts is not None
+        assert one.cost == pytest.approx(naive_cost(axes, classes, 2, {k: one.parts}), abs=1e-8)
+    crossed = Climber(build_problem(axes, classes, 2), np.zeros(1, np.uint8)).cross(
+        [o.parts for o in alone], 0
+    )
+    both = naive_cost(axes, classes, 2, {k: one.parts for k, one in enumerate(alone)})
+    assert crossed.cost <= both + 1e-8
+    null, together = search_pair(axes, alone, classes, 2)
+    assert null == pytest.approx(naive_cost(axes, classes, 2, {}), abs=1e-8)
+    assert together <= min(crossed.cost, *(one.cost for one in alone)) + 1e-8

@@ -227,3 +227,15 @@ def test_climbing_keeps_only_weights_that_cover_more(seed):
         assert np.abs(axes).max() <= 2
         assert (np.abs(axes).sum(axis=1) > 0).all()
     assert after > covered(np.eye(2, p, dtype=np.int64))
+
+
+@pytest.mark.parametrize("n_classes", [20, 24])
+def test_with_many_classes_one_that_failed_waits_for_the_next_phase(n_classes):
+    columns, n_categories, codes = table(5, 1200, (0, 0, 0, 6), n_classes)
+    lists = [
+        find_covers(columns, n_categories, codes, n_classes, UNIT, (3, 4), settings)
+        for settings in (REFINED, replace(REFINED, most_retried=2**62))
+    ]
+    waiting, retried = ([(cover.class_index, *cover.limits.tolist()) for cover in one] for one in lists)
+    assert (waiting == retried) == (n_classes <= REFINED.most_retried)
+    assert {cover[0] for cover in waiting} == set(range(n_classes))
