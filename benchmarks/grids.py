@@ -3,7 +3,7 @@
     python -m benchmarks.grids                       # everything at full size: hours
     python -m benchmarks.grids --quick               # a tenth of the draws and sizes: minutes
     python -m benchmarks.grids --only needles pairs  # some sections
-    python -m benchmarks.grids --only pairs --peers  # Khiops in the same run (ten minutes of its own)
+    python -m benchmarks.grids --only checkerboards pairs --peers  # Khiops in the same run: ten minutes
 
 Each line gives what was wanted, then what was measured. Times are processor seconds of this process unless
 a line says otherwise, after a first small fit has compiled the kernels. Patterns have their cuts anywhere
@@ -13,58 +13,19 @@ between 0.3 and 0.7.
 from __future__ import annotations
 
 import argparse
-import math
-import os
-import subprocess
-import sys
-import tempfile
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from sklearn.compose import ColumnTransformer
-from sklearn.ensemble import HistGradientBoostingClassifier
-from sklearn.model_selection import StratifiedKFold, TunedThresholdClassifierCV
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OrdinalEncoder
 
 from benchmarks.datasets import DataUnavailableError, load
-from benchmarks.peers import environment
-from damier import DataGridClassifier, DataGridEnsembleClassifier, rank_pairs
+from benchmarks.grids_challenge import ada, challenge
+from benchmarks.grids_common import Options, cost_of, say
+from benchmarks.khiops_grids import khiops_grid, khiops_pairs
+from damier import DataGridClassifier, rank_pairs
 from damier.criteria import grid_cost
 from damier.search.grid_problem import AxisCodes, exact_cost
-
-LOW_OCCUPATIONS = (
-    "Craft-repair",
-    "Other-service",
-    "Machine-op-inspct",
-    "Transport-moving",
-    "Handlers-cleaners",
-    "Farming-fishing",
-    "Priv-house-serv",
-)
-
-
-@dataclass(frozen=True)
-class Options:
-    """How much to do."""
-
-    quick: bool
-    peers: bool
-    n_jobs: int
-
-    def draws(self, full: int, quick: int) -> int:
-        """Draws at full size or in a hurry."""
-        return quick if self.quick else full
-
-
-def say(what: str, wanted: str, measured: str) -> None:
-    """Print a line of the table."""
-    print(f"{what:<58} | {wanted:<34} | {measured}", flush=True)
-
 
 # --- planted patterns -----------------------------------------------------------------------------
 
@@ -167,6 +128,15 @@ def checkerboards(options: Options) -> None:
         f"under 0.3 s, the planted {planted_level:.4f} or more",
         f"{found} of {n_draws}, {spread(seconds)}, level {grid.level:.4f}",
     )
+    if options.peers:
+        peer = khiops_grid(X, y)
+        told = "not installed"
+        if peer is not None:
+            cut = [(int(name[1:]), bounds) for name, bounds in peer.bounds.items()]
+            parts = [np.searchsorted(bounds, X[:, k]) for k, bounds in cut]
+            level = 1 - cost_of(parts, y, 5, [len(bounds) + 1 for _, bounds in cut], []) / grid.null_cost
+            told = f"{peer.seconds:.1f} s wall, level {level:.4f} (its own measure {peer.level:.4f})"
+        say("Khiops' grid predictor on the first of these", "", told)
 
 
 def needles(options: Options) -> None:
@@ -221,31 +191,6 @@ def pairs(options: Options) -> None:
     )
 
 
-def khiops_pairs(X: pd.DataFrame, y: pd.Series) -> float | None:
-    """Return the wall seconds Khiops takes for the same pairs in this run, None where it is not installed."""
-    code = (
-        "import sys, time, pandas as pd\n"
-        "from khiops.sklearn import KhiopsClassifier\n"
-        "data = pd.read_csv(sys.argv[1])\n"
-        "began = time.perf_counter()\n"
-        "KhiopsClassifier(n_trees=0, n_pairs=45).fit(data.drop(columns='y'), data['y'])\n"
-        "print('SECONDS', time.perf_counter() - began)\n"
-    )
-    python = os.environ.get("DAMIER_PEER_PYTHON", sys.executable)
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "pairs.csv"
-        X.assign(y=y.astype(int)).to_csv(path, index=False)
-        ran = subprocess.run(
-            [python, "-c", code, str(path)],
-            capture_output=True,
-            text=True,
-            check=False,
-            env=environment(python),
-        )
-    told = [line for line in ran.stdout.splitlines() if line.startswith("SECONDS")]
-    return float(told[0].split()[1]) if told else None
-
-
 # --- real tables ----------------------------------------------------------------------------------
 
 
@@ -272,175 +217,6 @@ def levels(options: Options) -> None:
     paper = cost_of(parts, codes, 2, [2, 3], [])
     bounds = "; ".join(f"{n} {p.bounds}" for n, p in grid.partitions.items())
     say("wine, V1 x V7 (figure 1)", f"2 x 3, cost {paper:.3f} or less", f"cost {grid.cost:.3f}: {bounds}")
-
-
-def cost_of(
-    parts: list[np.ndarray],
-    codes: np.ndarray,
-    n_variables: int,
-    numeric: list[int],
-    grouped: list[tuple[int, int]],
-) -> float:
-    """Cost of a grid given as the parts of the rows."""
-    _, cell_of = np.unique(np.column_stack(parts), axis=0, return_inverse=True)
-    cells = np.zeros((cell_of.max() + 1, codes.max() + 1), dtype=int)
-    np.add.at(cells, (cell_of.reshape(-1), codes), 1)
-    return grid_cost(cells, n_variables, numeric, grouped)
-
-
-def balanced_error(scores: np.ndarray, positive: np.ndarray, threshold: float) -> float:
-    """Mean of the two classes' error rates when scores above the threshold are taken as positive."""
-    told = scores > threshold
-    return float(((~told[positive]).mean() + told[~positive].mean()) / 2)
-
-
-def tuned_threshold(scores: np.ndarray, positive: np.ndarray) -> float:
-    """Return the threshold of least balanced error on these rows, half-way between two scores."""
-    found = np.unique(scores)
-    candidates = np.concatenate([[found[0] - 1], (found[1:] + found[:-1]) / 2])
-    return float(min(candidates, key=lambda t: balanced_error(scores, positive, t)))
-
-
-def tuned_error(model, train: tuple, test: tuple) -> float:
-    """Balanced error on test rows with the threshold of least error on the training rows, as in the paper."""
-    (X, y), (X_test, y_test) = train, test
-    model.fit(X, y)
-    threshold = tuned_threshold(model.predict_proba(X)[:, 1], y)
-    return balanced_error(model.predict_proba(X_test)[:, 1], y_test, threshold)
-
-
-def cross_tuned_error(model, train: tuple, test: tuple) -> float:
-    """Balanced error with scikit-learn's tuning: the threshold comes from training rows held out in turn."""
-    (X, y), (X_test, y_test) = train, test
-    # a grid has few scores, close to one another: the default of 100 thresholds is too coarse
-    tuned = TunedThresholdClassifierCV(model, scoring="balanced_accuracy", thresholds=1000).fit(X, y)
-    return balanced_error(tuned.predict(X_test).astype(float), y_test, 0.5)
-
-
-def ada_outside() -> tuple[tuple, tuple, tuple]:
-    """Load Ada's rows to train on, Adult's rows outside them, and of these the challenge's own."""
-    ada, adult = load("ada_prior"), load("adult")
-    X_adult = adult.X.set_axis(ada.X.columns, axis=1)
-    # the three columns with missing values are written differently in the two files
-    compared = [c for c in ada.X.columns if c not in ("workclass", "occupation", "nativeCountry")]
-
-    def rows(X: pd.DataFrame) -> np.ndarray:
-        return pd.util.hash_pandas_object(X[compared].astype(str), index=False).to_numpy()
-
-    outside = ~np.isin(rows(X_adult), rows(ada.X))
-    positive = (adult.y == ">50K").to_numpy()
-    # The challenge left out Adult's rows without an occupation: 48,842 less 2,809 are its 46,033.
-    known = outside & adult.X["occupation"].notna().to_numpy()
-    train = ada.X, (ada.y == "1").to_numpy()
-    return train, (X_adult[outside], positive[outside]), (X_adult[known], positive[known])
-
-
-def ada(options: Options) -> None:
-    """Compare Ada with the challenge's result and with the grid of table 4."""
-    train, *tests = ada_outside()
-    X, y = train
-    single = DataGridClassifier(random_state=0, n_jobs=options.n_jobs)
-    grid = single.fit(X, y).grid_
-    parts = {
-        "relationship": X["relationship"].isin(["Husband", "Wife"]).to_numpy(),
-        "occupation": X["occupation"].isin(LOW_OCCUPATIONS).to_numpy(),
-    }
-    numbers = [("educationNum", [12.5]), ("age", [27.5]), ("capitalGain", [4668.5, 5095.5])]
-    rows = [*parts.values(), *(np.searchsorted(b, X[name]) for name, b in numbers)]
-    groups = [(X[name].nunique(dropna=False), 2) for name in parts]
-    second = min(
-        cost_of(
-            [*rows, np.searchsorted([1805.5, b], X["capitalLoss"])],
-            y.astype(int),
-            14,
-            [2, 2, 3, 3],
-            groups,
-        )
-        for b in np.unique(X["capitalLoss"]) + 0.5
-        if b > 1806 and b < X["capitalLoss"].max()
-    )
-    crossed = " x ".join(f"{name} {p.n_parts}" for name, p in grid.partitions.items())
-    say(
-        "Ada, table 4",
-        f"6 of 14, 57 cells, cost {second:.2f}",
-        f"{crossed}, {len(grid.cells)} cells, {grid.cost:.2f}",
-    )
-    ensemble = DataGridEnsembleClassifier(
-        random_state=0, n_jobs=options.n_jobs, n_grids=options.draws(1200, 200)
-    )
-    for kind, model, paper, wanted in (
-        ("best grid", single, 0.2058, 0.205),
-        ("ensemble", ensemble, 0.1756, 0.175),
-        ("gradient boosting", _boosting(X), None, None),
-    ):
-        for how, tune in (("rows fitted", tuned_error), ("rows held out", cross_tuned_error)):
-            errors = [tune(model, train, test) for test in tests]
-            say(
-                f"Ada prior, {kind}, threshold from {how}",
-                "" if wanted is None else f"{wanted} or less (paper {paper})",
-                f"{errors[0]:.4f} on all rows outside, {errors[1]:.4f} on the challenge's",
-            )
-
-
-def _boosting(X: pd.DataFrame):
-    """Return scikit-learn's gradient boosting for mixed columns, a yardstick of how hard the rows are."""
-    text = [k for k, column in enumerate(X.columns) if X[column].dtype.kind not in "ifub"]
-    ordinal = OrdinalEncoder(
-        handle_unknown="use_encoded_value", unknown_value=np.nan, encoded_missing_value=np.nan
-    )
-    coded = ColumnTransformer([("text", ordinal, text)], remainder="passthrough")
-    return make_pipeline(coded, HistGradientBoostingClassifier(max_iter=60, random_state=0))
-
-
-def soil_as_one(X: pd.DataFrame) -> pd.DataFrame:
-    """Replace each block of 40 binary soil columns by one categorical column, as the paper does."""
-    columns = list(X.columns)
-    if len(columns) != 108:
-        return X
-    kept: dict[str, pd.Series] = {}
-    binary = [set(X[c].unique()) <= {0, 1} for c in columns]
-    k = 0
-    while k < len(columns):
-        block = columns[k : k + 40]
-        if len(block) == 40 and all(binary[k : k + 40]) and (X[block].sum(axis=1) <= 1).all():
-            kept[f"soil{k}"] = pd.Series(X[block].to_numpy().argmax(axis=1)).astype(str)
-            k += 40
-        else:
-            kept[columns[k]] = X[columns[k]].reset_index(drop=True)
-            k += 1
-    return pd.DataFrame(kept)
-
-
-def challenge(options: Options) -> None:
-    """Cross-validate the other sets of the challenge."""
-    n_folds = 2 if options.quick else 10
-    for name, *wanted in (
-        ("ada_agnostic", 0.2068, 0.1761, None),
-        ("sylva_agnostic", 0.0211, 0.0158, None),
-        ("sylva_prior", 0.0099, 0.0228, None),
-        ("hiva_agnostic", 0.3661, 0.3242, None),
-    ):
-        data = load(name)
-        X, y = soil_as_one(data.X.reset_index(drop=True)), (data.y == "1").to_numpy()
-        models = {
-            "best grid": DataGridClassifier(random_state=0, n_jobs=options.n_jobs),
-            "ensemble": DataGridEnsembleClassifier(
-                random_state=0, n_jobs=options.n_jobs, n_grids=options.draws(300, 60)
-            ),
-            "gradient boosting": _boosting(X),
-        }
-        errors: dict[str, list[float]] = {kind: [] for kind in models}
-        for train, test in StratifiedKFold(n_folds, shuffle=True, random_state=0).split(X, y):
-            rows = (X.iloc[train], y[train]), (X.iloc[test], y[test])
-            for kind, model in models.items():
-                tune = cross_tuned_error if kind == "gradient boosting" else tuned_error
-                errors[kind].append(tune(model, *rows))
-        for (kind, found), figure in zip(errors.items(), wanted, strict=True):
-            say(
-                f"{name}, {kind}, {n_folds}-fold balanced error",
-                "" if figure is None else f"{figure}",
-                f"{np.mean(found):.4f} +- {np.std(found) / math.sqrt(n_folds):.4f}",
-            )
 
 
 # --- growth ---------------------------------------------------------------------------------------
