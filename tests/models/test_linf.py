@@ -151,3 +151,44 @@ def test_wrong_input_is_named():
     plain["rectangles"][0] = [0, 99, 0, 0]
     with pytest.raises(ValueError, match="outside the bins"):
         Cover.from_dict(plain, 0, ("x", "y"))
+
+
+@pytest.mark.parametrize("open_edges", [True, False])
+@pytest.mark.parametrize("seed", range(4))
+def test_sides_of_packed_rectangles_are_where_bins_change(seed, open_edges):
+    model = random_model(seed, open_edges)
+    if seed % 2:  # as wide as fifty columns make it
+        wide = (-(1 << 22) - 12345, (1 << 22) + 6789, -17, (1 << 23) - 3)
+        model = dataclasses.replace(
+            model,
+            members=tuple(tuple(dataclasses.replace(c, limits=wide) for c in m) for m in model.members),
+        )
+    sides = iter(model.packed.sides)
+    for cover in model.covers:
+        for x0, x1, y0, y1 in cover.rectangles.tolist():
+            drawn = next(sides)
+            for low, high, first, last, pair in (
+                (*cover.limits[:2], x0, x1, drawn[:2]),
+                (*cover.limits[2:], y0, y1, drawn[2:]),
+            ):
+                scale = np.float32(cover.n_bins / (high - low + 1.0))
+                near = [low, high, *(int(side) for side in pair if np.isfinite(side))]
+                for value in {at + step for at in near for step in (-2, -1, 0, 1, 2)}:
+                    place = int((np.float32(value) - np.float32(low)) * scale)
+                    place = min(max(place, 0), cover.n_bins - 1)
+                    held = first <= place <= last and (open_edges or low <= value <= high)
+                    assert held == (pair[0] <= np.float32(value) < pair[1])
+
+
+def test_swings_bound_what_members_to_come_can_change():
+    model = random_model(3, True, n_members=3)
+    votes = model.votes()
+    swings = model.packed.swings
+    assert swings.shape == (4, 2)
+    assert (swings[3] == 0).all()
+    for m in range(3):
+        for k in range(2):
+            gain = max(0.0, max(vote[1 - k] - vote[k] for vote in votes[m]))
+            assert swings[m, k] - swings[m + 1, k] == pytest.approx(gain)
+    empty = dataclasses.replace(model, members=((), model.members[0]))
+    assert empty.packed.swings[0, 0] - empty.packed.swings[1, 0] == pytest.approx(0.5 * (5 - 3) / 8)

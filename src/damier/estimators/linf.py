@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from numbers import Integral
 from typing import Any, ClassVar, Literal, Self
 
@@ -156,7 +157,7 @@ class LinfClassifier(ClassifierMixin, TableEstimator):
         used = [j for j, column in enumerate(columns) if _varies(column)]
         encoded = np.empty((len(used), table.n_rows), dtype=np.int32)
         for row, j in zip(encoded, used, strict=True):
-            row[:] = columns[j].apply(table.columns[j])
+            columns[j].write(table.columns[j], row)
         n_categories = np.array([columns[j].n_categories for j in used], dtype=np.int64)
         named = [columns[j] for j in used]
         labels = _scalars(target.classes)
@@ -215,7 +216,7 @@ class LinfClassifier(ClassifierMixin, TableEstimator):
         """Count the votes; stopping early, only the first class of each row can be relied upon."""
         model: LinfModel = self.model_
         table = self._read_table(X, reset=False)
-        encoded = model.encode(table)
+        encoded = model.encode(table, partial(map_in_threads, n_jobs=self.n_jobs))
         scores = np.zeros((table.n_rows, len(self.classes_)))
         add_votes = _compiled() if table.n_rows >= _MANY_ROWS else None
         if add_votes is None:

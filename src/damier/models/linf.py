@@ -7,7 +7,7 @@ so that scoring puts every training row where fitting put it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, NamedTuple, Self
@@ -18,6 +18,7 @@ import numpy.typing as npt
 from damier.intake import Table, read_table
 from damier.intake.table import FloatArray, IntArray
 from damier.models.linf_columns import UNIT, LinfColumn, column_from_dict
+from damier.models.linf_packed import PackedLists
 from damier.models.plain import decode, encode, wanted
 
 SingleArray = npt.NDArray[np.float32]
@@ -202,14 +203,17 @@ class LinfModel:
         position = {column.name: j for j, column in enumerate(self.columns)}
         return tuple(_List.of(member, position) for member in self.members)
 
-    def encode(self, X: Any) -> SingleArray:
-        """Columns by rows, scaled or coded."""
+    def encode(self, X: Any, spread: Callable[[Callable[[int], None], range], Any] = map) -> SingleArray:
+        """Columns by rows, scaled or coded; ``spread`` may share the columns among threads."""
         table = X if isinstance(X, Table) else read_table(X)
         if table.n_columns != len(self.columns):
             raise ValueError(f"X has {table.n_columns} columns, but {len(self.columns)} were fitted")
         encoded = np.empty((table.n_columns, table.n_rows), dtype=np.float32)
-        for row, fitted, column in zip(encoded, self.columns, table, strict=True):
-            row[:] = fitted.apply(column)
+
+        def fill(j: int) -> None:
+            self.columns[j].write(table.columns[j], encoded[j])
+
+        list(spread(fill, range(table.n_columns)))
         return encoded
 
     def votes(self) -> tuple[FloatArray, ...]:
@@ -381,75 +385,6 @@ class _Axis:
             values = block[j] if shares is None else shares[block[j].astype(np.intp)]
             total += values if weight == 1 else np.float32(weight) * values
         return total
-
-
-@dataclass(frozen=True, slots=True)
-class PackedLists:
-    """All lists of a model end to end; axes are counted two a cover, x before y."""
-
-    member_starts: IntArray
-    n_bins: IntArray
-    origins: SingleArray
-    ends: SingleArray
-    scales: SingleArray
-    axis_starts: IntArray
-    axis_columns: IntArray
-    axis_weights: SingleArray
-    axis_shares: IntArray
-    shares: SingleArray
-    table_starts: IntArray
-    tables: npt.NDArray[np.int32]
-    rectangle_starts: IntArray
-    rectangles: SingleArray
-    votes: FloatArray
-    no_cover_vote: FloatArray
-    open_edges: bool
-    outside_vote: float
-
-    @classmethod
-    def of(cls, model: LinfModel) -> Self:
-        """Lay out the lists of a model."""
-        covers = model.covers
-        axes = [axis for one in model._lists for pair in one.axes for axis in pair]
-        places: list[int] = []
-        shares: list[SingleArray] = []
-        n_shares = 0
-        for axis in axes:
-            for held in axis.shares:
-                places.append(-1 if held is None else n_shares)
-                if held is not None:
-                    shares.append(held)
-                    n_shares += len(held)
-
-        def starts(sizes: list[int]) -> IntArray:
-            return np.cumsum([0, *sizes], dtype=np.int64)
-
-        none = np.zeros((0, len(model.classes)))
-        return cls(
-            member_starts=starts([len(member) for member in model.members]),
-            n_bins=np.array([cover.n_bins for cover in covers], dtype=np.int64),
-            origins=np.array([axis.low for axis in axes], dtype=np.float32),
-            ends=np.array([axis.high for axis in axes], dtype=np.float32),
-            scales=np.array([axis.scale for axis in axes], dtype=np.float32),
-            axis_starts=starts([len(axis.columns) for axis in axes]),
-            axis_columns=np.array([j for axis in axes for j in axis.columns], dtype=np.int64),
-            axis_weights=np.array([w for axis in axes for w in axis.weights], dtype=np.float32),
-            axis_shares=np.array(places, dtype=np.int64),
-            shares=np.concatenate([np.zeros(0, np.float32), *shares]),
-            # Every table ends with a place where no rectangle is.
-            table_starts=starts([cover.n_bins**2 + 1 for cover in covers]),
-            tables=np.concatenate(
-                [np.zeros(0, np.int32), *(np.append(cover.table, np.int32(-1)) for cover in covers)]
-            ),
-            rectangle_starts=starts([len(cover.rectangles) for cover in covers]),
-            rectangles=np.concatenate(
-                [np.zeros((0, 4), np.float32), *(cover.rectangles.astype(np.float32) for cover in covers)]
-            ),
-            votes=np.concatenate([none, *model.votes()]),
-            no_cover_vote=model.no_cover_vote,
-            open_edges=model.open_edges,
-            outside_vote=model.outside_vote,
-        )
 
 
 @dataclass(frozen=True)

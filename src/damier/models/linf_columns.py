@@ -11,10 +11,13 @@ import numpy as np
 import numpy.typing as npt
 
 from damier.intake import CategoricalColumn, Column, NumericColumn, as_categorical, as_numeric
+from damier.intake.table import FloatArray
 from damier.models.plain import decode, encode, wanted
 
 # The whole number that stands for 1. Sums of fifty columns, each within -1 .. 2, are exact in float32.
 UNIT = 1 << 17
+# Numbers scaled at a time, few enough to stay in cache from step to step.
+_BLOCK = 1 << 14
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,20 +60,32 @@ class ScaledColumn:
 
         Values beyond go on outside, at most one range further; infinities go there.
         """
-        numbers = _numbers(column) if isinstance(column, CategoricalColumn) else column
-        values = np.where(np.isnan(numbers.values), self.middle, numbers.values)
+        n_rows = len(column.codes if isinstance(column, CategoricalColumn) else column.values)
+        scaled = np.empty(n_rows, dtype=np.float32)
+        self.write(column, scaled)
+        return scaled
+
+    def write(self, column: Column, out: npt.NDArray[Any]) -> None:
+        """Write what ``apply`` gives into an array of any type."""
+        numbers = (_numbers(column) if isinstance(column, CategoricalColumn) else column).values
+        for start in range(0, len(numbers), _BLOCK):
+            out[start : start + _BLOCK] = self._scale(numbers[start : start + _BLOCK])
+
+    def _scale(self, numbers: FloatArray) -> FloatArray:
+        values = np.where(np.isnan(numbers), self.middle, numbers)
         if self.root:
             values = signed_root(values)
         # Halves, so that the range of the largest doubles does not overflow.
         span = self.high / 2 - self.low / 2
         if not span > 0.0:
-            return np.zeros(len(values), dtype=np.float32)
-        values /= 2
+            return np.zeros(len(values))
+        values *= 0.5
         values -= self.low / 2
         values /= span
         np.clip(values, -1.0, 2.0, out=values)
         values *= UNIT
-        return np.rint(values, out=values).astype(np.float32)
+        np.rint(values, out=values)
+        return values
 
     def to_dict(self) -> dict[str, Any]:
         """Everything, in JSON types."""
@@ -128,6 +143,10 @@ class CodedColumn:
         code_of, other = self._code_of, self.n_categories
         known = (code_of.get(value, other) for value in read.categories)
         return np.fromiter(known, np.float32, len(read.categories))[read.codes]
+
+    def write(self, column: Column, out: npt.NDArray[Any]) -> None:
+        """Write what ``apply`` gives into an array of any type."""
+        out[:] = self.apply(column)
 
     def to_dict(self) -> dict[str, Any]:
         """Everything, in JSON types."""
