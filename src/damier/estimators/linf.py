@@ -152,7 +152,7 @@ class LinfClassifier(ClassifierMixin, TableEstimator):
     def _grow(
         self, columns: tuple[LinfColumn, ...], table: Table, target: Target
     ) -> tuple[tuple[Cover, ...], ...]:
-        from damier.search.linf import PAPER, REFINED, find_covers
+        from damier.search.linf import PAPER, REFINED, Arranged, find_covers
 
         used = [j for j, column in enumerate(columns) if _varies(column)]
         encoded = np.empty((len(used), table.n_rows), dtype=np.int32)
@@ -166,12 +166,20 @@ class LinfClassifier(ClassifierMixin, TableEstimator):
         if not used:
             return ((),) * self.n_estimators
 
+        arranged = Arranged.of(encoded, target.codes, settings)
         grown: dict[int, tuple[Cover, ...]] = {}
 
         def grow_one(m: int) -> None:
             first, second = seeds[m].tolist()
             found = find_covers(
-                encoded, n_categories, target.codes, target.n_classes, UNIT, (first, second), settings
+                encoded,
+                n_categories,
+                target.codes,
+                target.n_classes,
+                UNIT,
+                (first, second),
+                settings,
+                arranged,
             )
             grown[m] = tuple(_cover(m, one, named, labels) for one in found)
 
@@ -321,11 +329,12 @@ def _standardized_moments(values: npt.NDArray[np.float64]) -> tuple[float, float
     largest = np.abs(values).max()
     centred = values / largest
     centred -= centred.mean()
-    deviation = float(np.sqrt(np.mean(centred**2)))
+    deviation = float(np.sqrt(np.mean(centred * centred)))
     if deviation < 1e-150:
         return 0.0, 0.0
     centred /= deviation
-    skewness, kurtosis = np.mean(centred**3), np.mean(centred**4) - 3.0
+    squared = centred * centred
+    skewness, kurtosis = np.mean(squared * centred), np.mean(squared * squared) - 3.0
     return float(skewness / np.sqrt(6 / len(values))), float(kurtosis / np.sqrt(24 / len(values)))
 
 

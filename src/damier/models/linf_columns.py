@@ -47,13 +47,13 @@ class ScaledColumn:
     @classmethod
     def from_column(cls, column: NumericColumn, root: bool) -> Self:
         """Take the range and the median of the finite training values."""
-        finite = column.values[np.isfinite(column.values)]
+        finite = np.sort(column.values[np.isfinite(column.values)])
         if len(finite) == 0:
             return cls(column.name, False, 0.0, 0.0, 0.0)
-        low, high = float(finite.min()), float(finite.max())
+        low, high = float(finite[0]), float(finite[-1])
         if root:
             low, high = signed_root(np.array([low, high])).tolist()
-        return cls(column.name, root, low, high, float(np.quantile(finite, 0.5, method="lower")))
+        return cls(column.name, root, low, high, float(finite[(len(finite) - 1) // 2]))
 
     def apply(self, column: Column) -> npt.NDArray[np.float32]:
         """Whole numbers: 0 stands for the least training value and ``UNIT`` for the greatest.

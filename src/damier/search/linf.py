@@ -9,6 +9,7 @@ least count or a larger tolerance to rows of other classes.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 import numpy.typing as npt
@@ -102,6 +103,29 @@ class FoundCover:
     counts: IntArray
 
 
+@dataclass(frozen=True, slots=True)
+class Arranged:
+    """Rows in the order they are looked at, and the bounds of 16 slots of about as many rows, a column."""
+
+    columns: SmallArray
+    codes: SmallArray
+    bounds: SmallArray
+
+    @classmethod
+    def of(cls, columns: SmallArray, codes: SmallArray, settings: LinfSettings) -> Self:
+        """Arrange the rows: the same for all lists grown from them."""
+        n_rows = columns.shape[1]
+        if n_rows > settings.rows_ranked:
+            order = _order_of_content(columns, codes)
+            columns, codes = columns[:, order], codes[order]
+        at = np.arange(1, _N_SLOTS) * (n_rows - 1) // _N_SLOTS
+        return cls(
+            columns=np.ascontiguousarray(columns, dtype=np.int32),
+            codes=np.ascontiguousarray(codes, dtype=np.int32),
+            bounds=np.ascontiguousarray(np.sort(columns, axis=1)[:, at], dtype=np.int32),
+        )
+
+
 def find_covers(
     columns: SmallArray,
     n_categories: IntArray,
@@ -110,6 +134,7 @@ def find_covers(
     unit: int,
     seed: tuple[int, int],
     settings: LinfSettings = REFINED,
+    arranged: Arranged | None = None,
 ) -> list[FoundCover]:
     """Grow one decision list.
 
@@ -127,6 +152,8 @@ def find_covers(
     seed : tuple of two int
         Both in 1 .. 2147483398.
     settings : LinfSettings
+    arranged : Arranged, optional
+        The rows arranged, where several lists are grown from them.
 
     Returns
     -------
@@ -134,23 +161,19 @@ def find_covers(
         In scoring order. ``shares`` holds, for the categorical columns one after the other, the share of each
         category and then that of an unseen one, times ``unit``.
     """
-    order = np.arange(columns.shape[1])
-    if columns.shape[1] > settings.rows_ranked:
-        order = _order_of_content(columns, codes)
+    if arranged is None:
+        arranged = Arranged.of(columns, codes, settings)
     # Copies, which the kernel empties as rows are covered.
-    rows = np.ascontiguousarray(columns[:, order], dtype=np.int32)
-    left = np.ascontiguousarray(codes[order], dtype=np.int32)
+    rows, left = arranged.columns.copy(), arranged.codes.copy()
     categorical = n_categories > 0
     widths = np.where(categorical, n_categories + 1, _N_SLOTS)
     slots = np.zeros(len(widths) + 1, dtype=np.int64)
     np.cumsum(widths, out=slots[1:])
-    levels = np.arange(1, _N_SLOTS) / _N_SLOTS
-    bounds = np.quantile(rows, levels, axis=1, method="lower").T.astype(np.int32)
     covers, axes, shares, rectangles = grow_list(
         rows,
         np.where(categorical, np.cumsum(categorical) - 1, -1),
         slots,
-        np.ascontiguousarray(bounds),
+        arranged.bounds,
         left,
         unit,
         np.array(seed, dtype=np.int64),
