@@ -116,21 +116,23 @@ def project(
 
     Column ``j`` is read from ``shares[place[j]]`` when it is categorical (``place[j] >= 0``).
     """
-    low, high = 2147483647, -2147483648
+    low, high = np.int32(2147483647), np.int32(-2147483648)
     for start in range(0, n_rows, _BLOCK):
         stop = min(n_rows, start + _BLOCK)
-        for i in range(start, stop):
-            out[i] = 0
+        # Loops over slices start at zero: where an index could be negative they do not become vector code.
+        part = out[start:stop]
+        for i in range(stop - start):
+            part[i] = 0
         for q in range(chosen.shape[0]):
             if weights[q] != 0:
                 j = chosen[q]
-                source = columns[j] if place[j] < 0 else shares[place[j]]
+                source = columns[j, start:stop] if place[j] < 0 else shares[place[j], start:stop]
                 weight = np.int32(weights[q])
-                for i in range(start, stop):
-                    out[i] += weight * source[i]
-        for i in range(start, stop):
-            low = min(low, out[i])
-            high = max(high, out[i])
+                for i in range(stop - start):
+                    part[i] += weight * source[i]
+        for i in range(stop - start):
+            low = min(low, part[i])
+            high = max(high, part[i])
     limits[at], limits[at + 1] = low, high
 
 
@@ -165,13 +167,21 @@ def count_bins(
         for v in range(b):
             own[u, v] = 0
             other[u, v] = 0
-    for i in range(n_rows):
-        u = bin_of(x[i], limits[0], x_scale, b)
-        v = bin_of(y[i], limits[2], y_scale, b)
-        if codes[i] == current:
-            own[u, v] += 1
-        else:
-            other[u, v] += 1
+    x_low, y_low, top = np.float32(limits[0]), np.float32(limits[2]), np.int32(b - 1)
+    places = np.empty((2, _BLOCK), np.int32)
+    along, across = places[0], places[1]
+    for start in range(0, n_rows, _BLOCK):
+        stop = min(n_rows, start + _BLOCK)
+        x_part, y_part, held = x[start:stop], y[start:stop], codes[start:stop]
+        for i in range(stop - start):  # as `bin_of`, in vector code
+            along[i] = min(np.int32((np.float32(x_part[i]) - x_low) * x_scale), top)
+            across[i] = min(np.int32((np.float32(y_part[i]) - y_low) * y_scale), top)
+        for i in range(stop - start):
+            u, v = along[i], across[i]
+            if held[i] == current:
+                own[u, v] += 1
+            else:
+                other[u, v] += 1
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
