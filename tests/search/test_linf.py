@@ -1,5 +1,6 @@
 from dataclasses import replace
 
+import numba
 import numpy as np
 import pytest
 from hypothesis import given
@@ -10,6 +11,24 @@ from damier.search.linf import PAPER, REFINED, find_covers
 from tests import naive
 
 UNIT = 1 << 17
+
+
+def entry(kernel):
+    """Compile a way into an inner kernel: it has none of its own."""
+
+    @numba.njit
+    def call(*arguments):
+        return kernel(*arguments)
+
+    return call
+
+
+cover_bins = entry(linf_cover.cover_bins)
+project = entry(linf_project.project)
+count_bins = entry(linf_project.count_bins)
+draw_axis = entry(linf_project.draw_axis)
+uniform = entry(linf_project.uniform)
+climb = entry(linf_project.climb)
 
 
 @st.composite
@@ -28,7 +47,7 @@ def test_covers_are_those_of_the_literal_algorithm(matrices, tolerance, min_cove
     rectangles = np.zeros((256, 4), np.int64)
     b = len(own)
     room = np.pad(own, (0, 2), constant_values=99), np.pad(other, (0, 2), constant_values=99)
-    number, covered = linf_cover.cover_bins(*room, b, tolerance, float(min_cover), rectangles)
+    number, covered = cover_bins(*room, b, tolerance, float(min_cover), rectangles)
     chosen, total = naive.linf_cover(own.tolist(), other.tolist(), tolerance, min_cover)
     assert [tuple(r) for r in rectangles[:number].tolist()] == chosen
     assert covered == total
@@ -56,7 +75,7 @@ def test_a_projection_is_the_signed_sum_and_its_bins_count_every_row():
     out = np.zeros(3000, np.int32)
     n = 2500
     limits = np.zeros(4, np.int64)
-    linf_project.project(columns, shares, place, n, chosen, weights, limits, 2, out)
+    project(columns, shares, place, n, chosen, weights, limits, 2, out)
     low, high = limits[2:]
     wanted = columns[4, :n] - shares[0, :n] - 2 * columns[0, :n]
     assert (out[:n] == wanted).all()
@@ -65,7 +84,7 @@ def test_a_projection_is_the_signed_sum_and_its_bins_count_every_row():
     codes = random.integers(0, 3, 3000).astype(np.int32)
     limits = np.array([low, high, low, high])
     own, other = np.ones((7, 7), np.int64), np.ones((7, 7), np.int64)
-    linf_project.count_bins(out, out, limits, n, codes, 1, 7, own, other)
+    count_bins(out, out, limits, n, codes, 1, 7, own, other)
     place_of = np.minimum((wanted - low) * 7 // (high - low + 1), 6)
     assert (np.diag(own) == np.bincount(place_of[codes[:n] == 1], minlength=7)).all()
     assert (np.diag(other) == np.bincount(place_of[codes[:n] != 1], minlength=7)).all()
@@ -82,7 +101,7 @@ def test_an_axis_has_the_weights_asked_for_and_favours_its_columns():
     met = np.zeros(12)
     order, room = np.zeros(12, np.int64), np.zeros(3)
     for _ in range(300):
-        distance = linf_project.draw_axis(2, odds, means, alive, 0, 10, state, order, room, weights)
+        distance = draw_axis(2, odds, means, alive, 0, 10, state, order, room, weights)
         assert np.abs(weights).sum() == 2
         projected = means @ weights
         # class 1 has no rows left, so only class 2 counts
@@ -94,7 +113,7 @@ def test_an_axis_has_the_weights_asked_for_and_favours_its_columns():
 
 def test_uniform_draws_are_uniform():
     state = np.array([1, 1])
-    drawn = np.array([linf_project.uniform(state) for _ in range(20000)])
+    drawn = np.array([uniform(state) for _ in range(20000)])
     assert 0 < drawn.min() < 1e-3
     assert 1 - 1e-3 < drawn.max() < 1
     assert np.histogram(drawn, 10, (0, 1))[0] == pytest.approx(2000, abs=200)
@@ -205,6 +224,7 @@ def test_climbing_keeps_only_weights_that_cover_more(seed):
     xy, limits = np.zeros((3, n), np.int32), np.zeros(4, np.int64)
     own, other = np.zeros((b, b), np.int64), np.zeros((b, b), np.int64)
     axes = np.eye(2, p, dtype=np.int64)
+    view = linf_project.View(columns, scaled, place, codes, chosen, xy)
 
     def covered(weights):
         values = weights @ columns.astype(np.int64)
@@ -217,9 +237,8 @@ def test_climbing_keeps_only_weights_that_cover_more(seed):
 
     before, state = covered(axes), np.array([seed + 1, 7])
     for _ in range(4):
-        linf_project.climb(
-            10, columns, scaled, place, n, chosen, odds, codes, 2, b, 0.2, 4.0, state, rectangles, xy, limits,
-            own, other, axes,
+        climb(
+            view, n, 2, b, axes, limits, own, other, 10, odds, 0.2, 4.0, state, rectangles
         )  # fmt: skip
         after = covered(axes)
         assert after >= before

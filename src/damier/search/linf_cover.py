@@ -14,8 +14,13 @@ import numpy.typing as npt
 
 IntArray = npt.NDArray[np.int64]
 
+# Only the entry kernel is called from Python; a wrapper of each takes time to compile.
+inner = numba.njit(
+    cache=True, nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True
+)
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+
+@inner
 def prefix_sums(matrix: IntArray, b: int, sums: IntArray) -> None:
     """Fill ``sums`` so that ``sums[i, j]`` adds up the first i rows and j columns of the matrix."""
     for j in range(b + 1):
@@ -28,13 +33,13 @@ def prefix_sums(matrix: IntArray, b: int, sums: IntArray) -> None:
             sums[i + 1, j + 1] = sums[i, j + 1] + along
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+@inner
 def inside(sums: IntArray, x0: int, x1: int, y0: int, y1: int) -> int:
     """Add up a rectangle, bins x0 .. x1 by y0 .. y1, from prefix sums."""
     return int(sums[x1 + 1, y1 + 1] - sums[x0, y1 + 1] - sums[x1 + 1, y0] + sums[x0, y0])
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+@inner
 def grow_rectangle(blocked: IntArray, b: int, i: int, j: int) -> tuple[int, int, int, int]:
     """Grow a rectangle around one bin, a side at a time in a spiral, until every side is stopped.
 
@@ -63,7 +68,7 @@ def grow_rectangle(blocked: IntArray, b: int, i: int, j: int) -> tuple[int, int,
     return x0, x1, y0, y1
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+@inner
 def rows_alone(own: IntArray, other: IntArray, b: int, tolerance: float) -> tuple[int, int]:
     """Count the rows of the current class and those of the others in the bins that are not blocked."""
     held, strangers = 0, 0
@@ -75,7 +80,7 @@ def rows_alone(own: IntArray, other: IntArray, b: int, tolerance: float) -> tupl
     return held, strangers
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+@inner
 def cover_bins(
     own: IntArray, other: IntArray, b: int, tolerance: float, min_cover: float, rectangles: IntArray
 ) -> tuple[int, int]:

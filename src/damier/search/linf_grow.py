@@ -8,8 +8,8 @@ import numba
 import numpy as np
 import numpy.typing as npt
 
-from damier.search.linf_cover import cover_bins, rows_alone
-from damier.search.linf_project import bin_of, bin_scale, climb, draw_axis, look, uniform
+from damier.search.linf_cover import cover_bins, inner, rows_alone
+from damier.search.linf_project import View, bin_of, bin_scale, climb, draw_axis, look, uniform
 
 IntArray = npt.NDArray[np.int64]
 FloatArray = npt.NDArray[np.float64]
@@ -102,7 +102,7 @@ class Room(NamedTuple):
         )
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+@inner
 def _slot_of(bounds: SmallArray, value: int) -> int:
     """Count the bounds below the value."""
     low, high = 0, bounds.shape[0]
@@ -115,7 +115,7 @@ def _slot_of(bounds: SmallArray, value: int) -> int:
     return low
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+@inner
 def _with_room(table: IntArray, needed: int) -> IntArray:
     """Return the table itself, or a copy with at least twice its rows when it is too short."""
     if needed <= table.shape[0]:
@@ -127,7 +127,7 @@ def _with_room(table: IntArray, needed: int) -> IntArray:
     return longer
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+@inner
 def _count_row(
     rows: SmallArray,
     i: int,
@@ -148,7 +148,7 @@ def _count_row(
             room.counts[k, slots[j] + _slot_of(bounds[j], rows[j, i])] += sign
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+@inner
 def _scale_for(
     c: int, m: int, rows: SmallArray, place: IntArray, slots: IntArray, unit: int, room: Room
 ) -> None:
@@ -176,7 +176,7 @@ def _scale_for(
             room.scaled[place[j], i] = share[slots[j] + rows[j, i]]
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+@inner
 def _weigh_columns(c: int, m: int, slots: IntArray, room: Room) -> None:
     """Weigh every column by the information its slots carry on the current class, beyond chance.
 
@@ -206,7 +206,7 @@ def _weigh_columns(c: int, m: int, slots: IntArray, room: Room) -> None:
         odds[j] = odds[j] / total + 0.3 / odds.shape[0] if total > 0.0 else 1.0
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+@inner
 def _choose_columns(c: int, informed: bool, state: IntArray, room: Room) -> None:
     """Choose the columns of a pass: drawn by their odds, or those that separate the class's mean most."""
     keys, chosen = room.keys, room.chosen
@@ -234,7 +234,7 @@ def _choose_columns(c: int, informed: bool, state: IntArray, room: Room) -> None
             room.chosen_means[k, q] = room.means[k, chosen[q]]
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+@inner
 def _draw_axes(
     t: int, c: int, strata: FloatArray, best_stratum: bool, n_steps: int, state: IntArray, room: Room
 ) -> None:
@@ -300,6 +300,7 @@ def grow_list(
     alive, purity, limits, xy, owner = room.alive, room.purity, room.limits, room.xy, room.owner
     g = alive.shape[0]
     width = room.chosen.shape[0]
+    view = View(rows, room.scaled, place, codes, room.chosen, xy)
     out_covers, out_axes, out_shares = room.covers, room.cover_axes, room.cover_shares
     out_rectangles = room.cover_rectangles
     n_out = 0
@@ -352,21 +353,7 @@ def grow_list(
         few = min(m, rows_ranked)
         for t in range(purity.shape[0]):
             _draw_axes(t, c, strata, best_stratum, n_steps, state, room)
-            look(
-                rows,
-                room.scaled,
-                place,
-                few,
-                room.chosen,
-                room.axes[t],
-                codes,
-                c,
-                b,
-                xy,
-                limits[t],
-                room.own[t],
-                room.other[t],
-            )
+            look(view, few, c, b, room.axes[t], limits[t], room.own[t], room.other[t])
             held, strangers = rows_alone(room.own[t], room.other[t], b, tolerance)
             purity[t] = held - strangers
 
@@ -381,42 +368,23 @@ def grow_list(
             purity[t] = -1
             if n_climbs > 0:
                 climb(
-                    n_climbs,
-                    rows,
-                    room.scaled,
-                    place,
+                    view,
                     few,
-                    room.chosen,
-                    room.chosen_odds,
-                    codes,
                     c,
                     b,
+                    room.axes[t],
+                    limits[t],
+                    room.own[t],
+                    room.other[t],
+                    n_climbs,
+                    room.chosen_odds,
                     tolerance,
                     max(min(float(min_cover), least), least * few / m),
                     state,
                     room.rectangles,
-                    xy,
-                    limits[t],
-                    room.own[t],
-                    room.other[t],
-                    room.axes[t],
                 )
             if n_climbs > 0 or m > rows_ranked:
-                look(
-                    rows,
-                    room.scaled,
-                    place,
-                    m,
-                    room.chosen,
-                    room.axes[t],
-                    codes,
-                    c,
-                    b,
-                    xy,
-                    limits[t],
-                    room.own[t],
-                    room.other[t],
-                )
+                look(view, m, c, b, room.axes[t], limits[t], room.own[t], room.other[t])
             number, covered = cover_bins(room.own[t], room.other[t], b, tolerance, least, room.rectangles)
             if covered > best_covered:
                 best, best_covered, best_number = t, covered, number
@@ -454,21 +422,7 @@ def grow_list(
                     if owner[u, v] < 0:
                         owner[u, v] = n_rectangles + r
 
-        look(
-            rows,
-            room.scaled,
-            place,
-            m,
-            room.chosen,
-            room.axes[best],
-            codes,
-            c,
-            b,
-            xy,
-            limits[best],
-            room.own[best],
-            room.other[best],
-        )
+        look(view, m, c, b, room.axes[best], limits[best], room.own[best], room.other[best])
         x_low, x_scale = limits[best, 0], bin_scale(limits[best, 0], limits[best, 1], b)
         y_low, y_scale = limits[best, 2], bin_scale(limits[best, 2], limits[best, 3], b)
         kept = 0

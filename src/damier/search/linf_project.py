@@ -6,11 +6,12 @@ it is added up in, and fitting and scoring place every row in the same bin.
 
 from __future__ import annotations
 
-import numba
+from typing import NamedTuple
+
 import numpy as np
 import numpy.typing as npt
 
-from damier.search.linf_cover import cover_bins, rows_alone
+from damier.search.linf_cover import cover_bins, inner, rows_alone
 
 IntArray = npt.NDArray[np.int64]
 FloatArray = npt.NDArray[np.float64]
@@ -22,7 +23,7 @@ _BLOCK = 1024
 _MOST_WEIGHT = 60
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+@inner
 def uniform(state: IntArray) -> float:
     """Draw from ]0, 1[ and advance the state: two multiplicative generators combined (L'Ecuyer, 1988).
 
@@ -36,7 +37,7 @@ def uniform(state: IntArray) -> float:
     return float(drawn / 2147483563.0)
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+@inner
 def separation(projected: FloatArray, alive: IntArray, current: int) -> float:
     """Distance of the current class's mean to the closest other one (section 2.2.2); 0 if it is alone."""
     closest = np.inf
@@ -46,7 +47,7 @@ def separation(projected: FloatArray, alive: IntArray, current: int) -> float:
     return float(closest) if closest < np.inf else 0.0
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+@inner
 def draw_axis(
     n_used: int,
     odds: FloatArray,
@@ -100,7 +101,7 @@ def draw_axis(
     return float(distance)
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+@inner
 def project(
     columns: SmallArray,
     shares: SmallArray,
@@ -136,19 +137,19 @@ def project(
     limits[at], limits[at + 1] = low, high
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+@inner
 def bin_scale(low: int, high: int, n_bins: int) -> np.float32:
     """Bins per unit of a projection, in the precision that scoring uses too."""
     return np.float32(n_bins / (high - low + 1.0))
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+@inner
 def bin_of(value: int, low: int, scale: np.float32, n_bins: int) -> int:
     """Bin of a projected value that is not below ``low``."""
     return min(int(np.float32(value - low) * scale), n_bins - 1)
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+@inner
 def count_bins(
     x: SmallArray,
     y: SmallArray,
@@ -184,56 +185,62 @@ def count_bins(
                 other[u, v] += 1
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+class View(NamedTuple):
+    """The rows of a pass; categories are read as shares, and ``xy`` takes what the axes add up to.
+
+    ``xy[2]`` is room for an axis under trial.
+    """
+
+    columns: SmallArray
+    shares: SmallArray
+    place: IntArray
+    codes: SmallArray
+    chosen: IntArray
+    xy: SmallArray
+
+
+@inner
 def look(
-    columns: SmallArray,
-    shares: SmallArray,
-    place: IntArray,
+    view: View,
     n_rows: int,
-    chosen: IntArray,
-    axes: IntArray,
-    codes: SmallArray,
     current: int,
     b: int,
-    xy: SmallArray,
+    axes: IntArray,
     limits: IntArray,
     own: IntArray,
     other: IntArray,
 ) -> None:
     """Project the first rows onto both axes and count them in bins."""
-    project(columns, shares, place, n_rows, chosen, axes[0], limits, 0, xy[0])
-    project(columns, shares, place, n_rows, chosen, axes[1], limits, 2, xy[1])
-    count_bins(xy[0], xy[1], limits, n_rows, codes, current, b, own, other)
+    for a in range(2):
+        project(
+            view.columns, view.shares, view.place, n_rows, view.chosen, axes[a], limits, 2 * a, view.xy[a]
+        )
+    count_bins(view.xy[0], view.xy[1], limits, n_rows, view.codes, current, b, own, other)
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+@inner
 def climb(
-    n_steps: int,
-    columns: SmallArray,
-    shares: SmallArray,
-    place: IntArray,
+    view: View,
     n_rows: int,
-    chosen: IntArray,
-    odds: FloatArray,
-    codes: SmallArray,
     current: int,
     b: int,
+    axes: IntArray,
+    limits: IntArray,
+    own: IntArray,
+    other: IntArray,
+    n_steps: int,
+    odds: FloatArray,
     tolerance: float,
     least: float,
     state: IntArray,
     rectangles: IntArray,
-    xy: SmallArray,
-    limits: IntArray,
-    own: IntArray,
-    other: IntArray,
-    axes: IntArray,
 ) -> None:
     """Change one weight at a time, on each axis in turn, and keep what covers more of the first rows.
 
-    Columns are drawn in proportion to their ``odds``; a weight goes one up or down, within -2 .. 2. ``xy[2]``
-    is room for the axis under trial.
+    Columns are drawn in proportion to their ``odds``; a weight goes one up or down, within -2 .. 2.
     """
-    look(columns, shares, place, n_rows, chosen, axes, codes, current, b, xy, limits, own, other)
+    look(view, n_rows, current, b, axes, limits, own, other)
+    xy = view.xy
     _, most = cover_bins(own, other, b, tolerance, least, rectangles)
     total = 0.0
     for q in range(odds.shape[0]):
@@ -255,8 +262,8 @@ def climb(
         elif total_weight == 0 or total_weight > _MOST_WEIGHT:
             after = -before
         change = np.int32(after - before)
-        j = chosen[q]
-        source = columns[j] if place[j] < 0 else shares[place[j]]
+        j = view.chosen[q]
+        source = view.columns[j] if view.place[j] < 0 else view.shares[view.place[j]]
         low, high = limits[2 * a], limits[2 * a + 1]
         first, last = 2147483647, -2147483648
         for i in range(n_rows):
@@ -265,7 +272,7 @@ def climb(
             first = min(first, value)
             last = max(last, value)
         limits[2 * a], limits[2 * a + 1] = first, last
-        count_bins(xy[2 * (1 - a)], xy[a + 1], limits, n_rows, codes, current, b, own, other)
+        count_bins(xy[2 * (1 - a)], xy[a + 1], limits, n_rows, view.codes, current, b, own, other)
         covered = 0
         # No more can be covered than is alone in its bins.
         if rows_alone(own, other, b, tolerance)[0] > most:
