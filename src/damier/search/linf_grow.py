@@ -16,6 +16,8 @@ FloatArray = npt.NDArray[np.float64]
 SmallArray = npt.NDArray[np.int32]
 
 _MOST_RECTANGLES = 256
+# Rows counted at a time.
+_BLOCK = 1024
 
 
 class Room(NamedTuple):
@@ -27,6 +29,7 @@ class Room(NamedTuple):
     failed_in: IntArray
     sums: IntArray
     counts: IntArray
+    totals: IntArray
     share: IntArray
     scaled: SmallArray
     xy: SmallArray
@@ -75,6 +78,7 @@ class Room(NamedTuple):
             failed_in=np.full(g, -1, whole),
             sums=np.zeros((g, p), whole),
             counts=np.zeros((g, n_slots), whole),
+            totals=np.zeros(n_slots, whole),
             share=np.zeros(n_slots, whole),
             scaled=np.zeros((n_categorical, n), small),
             xy=np.zeros((3, n), small),
@@ -103,19 +107,6 @@ class Room(NamedTuple):
 
 
 @inner
-def _slot_of(bounds: SmallArray, value: int) -> int:
-    """Count the bounds below the value."""
-    low, high = 0, bounds.shape[0]
-    while low < high:
-        middle = (low + high) // 2
-        if bounds[middle] < value:
-            low = middle + 1
-        else:
-            high = middle
-    return low
-
-
-@inner
 def _with_room(table: IntArray, needed: int) -> IntArray:
     """Return the table itself, or a copy with at least twice its rows when it is too short."""
     if needed <= table.shape[0]:
@@ -128,24 +119,40 @@ def _with_room(table: IntArray, needed: int) -> IntArray:
 
 
 @inner
-def _count_row(
+def _count_rows(
     rows: SmallArray,
-    i: int,
-    k: int,
+    numbers: SmallArray,
+    codes: SmallArray,
+    n: int,
     sign: int,
     place: IntArray,
     slots: IntArray,
     bounds: SmallArray,
     room: Room,
 ) -> None:
-    """Add or take away row i, of class k, in the counts by class, the sums and the counts by slot."""
-    room.alive[k] += sign
-    for j in range(rows.shape[0]):
-        if place[j] >= 0:
-            room.counts[k, slots[j] + rows[j, i]] += sign
-        else:
-            room.sums[k, j] += sign * rows[j, i]
-            room.counts[k, slots[j] + _slot_of(bounds[j], rows[j, i])] += sign
+    """Add or take away n rows, of classes ``codes``, in the counts by class, the sums and the counts by slot.
+
+    The slot of a number is how many bounds are below it.
+    """
+    for i in range(n):
+        room.alive[codes[i]] += sign
+    values, found = np.empty(_BLOCK, np.int32), np.empty(_BLOCK, np.int32)
+    for start in range(0, n, _BLOCK):
+        size = min(n - start, _BLOCK)
+        for j in range(rows.shape[0]):
+            for i in range(size):
+                values[i] = rows[j, numbers[start + i]]
+                found[i] = values[i]
+            if place[j] < 0:
+                for i in range(size):
+                    room.sums[codes[start + i], j] += sign * values[i]
+                    found[i] = 0
+                for k in range(bounds.shape[1]):  # not by bisection, so that it becomes vector code
+                    bound = bounds[j, k]
+                    for i in range(size):
+                        found[i] += np.int32(bound < values[i])
+            for i in range(size):
+                room.counts[codes[start + i], slots[j] + found[i]] += sign
 
 
 @inner
@@ -183,16 +190,19 @@ def _weigh_columns(c: int, m: int, slots: IntArray, room: Room) -> None:
     Twice the gain in log-likelihood is about as large as the number of free slots when a column says nothing.
     The square root tempers the weights; a part of them is spread evenly, for columns that speak only jointly.
     """
-    odds, counts = room.odds, room.counts
+    odds, counts, totals = room.odds, room.counts, room.totals
+    for s in range(totals.shape[0]):
+        totals[s] = 0
+    for k in range(counts.shape[0]):
+        for s in range(totals.shape[0]):
+            totals[s] += counts[k, s]
     share = room.alive[c] / m
     total = 0.0
     for j in range(odds.shape[0]):
         gain = 0.0
         chance = -1.0
         for s in range(slots[j], slots[j + 1]):
-            held = 0
-            for k in range(counts.shape[0]):
-                held += counts[k, s]
+            held = totals[s]
             if held > 0:
                 own = counts[c, s]
                 chance += 1.0
@@ -306,7 +316,8 @@ def grow_list(
     n_out = 0
     n_rectangles = 0
     for i in range(m):
-        _count_row(rows, i, codes[i], 1, place, slots, bounds, room)
+        xy[0, i] = i
+    _count_rows(rows, xy[0], codes, m, 1, place, slots, bounds, room)
     for k in range(g):
         room.at_start[k] = alive[k]
 
@@ -425,16 +436,18 @@ def grow_list(
         look(view, m, c, b, room.axes[best], limits[best], room.own[best], room.other[best])
         x_low, x_scale = limits[best, 0], bin_scale(limits[best, 0], limits[best, 1], b)
         y_low, y_scale = limits[best, 2], bin_scale(limits[best, 2], limits[best, 3], b)
-        kept = 0
+        kept, gone = 0, 0
         for i in range(m):
             r = owner[bin_of(xy[0, i], x_low, x_scale, b), bin_of(xy[1, i], y_low, y_scale, b)]
             if r >= 0:
                 out_rectangles[r, 4 + codes[i]] += 1
-                _count_row(rows, i, codes[i], -1, place, slots, bounds, room)
+                xy[0, gone], xy[1, gone] = i, codes[i]
+                gone += 1
             else:
                 xy[2, kept] = i
                 codes[kept] = codes[i]
                 kept += 1
+        _count_rows(rows, xy[0], xy[1], gone, -1, place, slots, bounds, room)
         for j in range(p):
             for i in range(kept):
                 rows[j, i] = rows[j, xy[2, i]]

@@ -265,9 +265,9 @@ def climb(
         j = view.chosen[q]
         source = view.columns[j] if view.place[j] < 0 else view.shares[view.place[j]]
         low, high = limits[2 * a], limits[2 * a + 1]
-        first, last = 2147483647, -2147483648
+        first, last = np.int32(2147483647), np.int32(-2147483648)
         for i in range(n_rows):
-            value = xy[a, i] + change * source[i]
+            value = np.int32(xy[a, i] + change * source[i])
             xy[2, i] = value
             first = min(first, value)
             last = max(last, value)
