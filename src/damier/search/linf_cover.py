@@ -40,31 +40,37 @@ def inside(sums: IntArray, x0: int, x1: int, y0: int, y1: int) -> int:
 
 
 @inner
-def grow_rectangle(blocked: IntArray, b: int, i: int, j: int) -> tuple[int, int, int, int]:
+def grow_rectangle(blocked_x: IntArray, blocked_y: IntArray, i: int, j: int) -> tuple[int, int, int, int]:
     """Grow a rectangle around one bin, a side at a time in a spiral, until every side is stopped.
 
-    ``blocked`` holds prefix sums of the blocked bins. The spiral goes up (y grows), right, down and left.
+    Bit y of ``blocked_x[x + 1]`` and bit x of ``blocked_y[y + 1]`` tell that a bin is blocked; the first and
+    the last entry, beyond the matrix, have all bits set. The spiral goes up (y grows), right, down and left.
+    A side that is stopped stays so, as the strip of bins it would take in only becomes longer.
     """
     x0, x1, y0, y1 = i, i, j, j
-    side = 0
-    stopped = 0
-    while stopped < 4:
-        # The strip of bins that this side would take in; beyond the matrix when the side is at its edge.
-        left, right, low, high = x0, x1, y0, y1
-        if side == 0:
-            low = high = y1 + 1
-        elif side == 1:
-            left = right = x1 + 1
-        elif side == 2:
-            low = high = y0 - 1
-        else:
-            left = right = x0 - 1
-        if left >= 0 and right < b and low >= 0 and high < b and inside(blocked, left, right, low, high) == 0:
-            x0, x1, y0, y1 = min(x0, left), max(x1, right), min(y0, low), max(y1, high)
-            stopped = 0
-        else:
-            stopped += 1
-        side = (side + 1) % 4
+    width, height = np.int64(1) << i, np.int64(1) << j
+    up, right, down, left = True, True, True, True
+    while up or right or down or left:
+        if up:
+            up = blocked_y[y1 + 2] & width == 0
+            if up:
+                y1 += 1
+                height |= np.int64(1) << y1
+        if right:
+            right = blocked_x[x1 + 2] & height == 0
+            if right:
+                x1 += 1
+                width |= np.int64(1) << x1
+        if down:
+            down = blocked_y[y0] & width == 0
+            if down:
+                y0 -= 1
+                height |= np.int64(1) << y0
+        if left:
+            left = blocked_x[x0] & height == 0
+            if left:
+                x0 -= 1
+                width |= np.int64(1) << x0
     return x0, x1, y0, y1
 
 
@@ -90,10 +96,16 @@ def cover_bins(
     classes in it and in the bins that border it; it must hold more than ``min_cover`` such rows. What a bin
     grows into does not depend on what is covered, so every bin is grown once.
     """
+    # A matrix has 2 log2 n bins a side: 62 of them stand for more rows than there are.
+    blocked_x, blocked_y = np.zeros(b + 2, np.int64), np.zeros(b + 2, np.int64)
+    blocked_x[0] = blocked_x[b + 1] = blocked_y[0] = blocked_y[b + 1] = -1
     left = np.empty((b, b), np.int64)
     for i in range(b):
         for j in range(b):
-            left[i, j] = 1 if other[i, j] > tolerance * own[i, j] else 0
+            left[i, j] = own[i, j]
+            if other[i, j] > tolerance * own[i, j]:
+                blocked_x[i + 1] |= np.int64(1) << j
+                blocked_y[j + 1] |= np.int64(1) << i
     sums = np.empty((b + 1, b + 1), np.int64)
     prefix_sums(left, b, sums)
     others = np.empty((b + 1, b + 1), np.int64)
@@ -103,31 +115,36 @@ def cover_bins(
     p0, p1, q0, q1 = -1, -1, -1, -1
     for i in range(b):
         for j in range(b):
-            if own[i, j] == 0 or left[i, j] == 1:
+            if own[i, j] == 0 or (blocked_x[i + 1] >> j) & 1 == 1:
                 continue
-            x0, x1, y0, y1 = grow_rectangle(sums, b, i, j)
+            x0, x1, y0, y1 = grow_rectangle(blocked_x, blocked_y, i, j)
             if x0 == p0 and x1 == p1 and y0 == q0 and y1 == q1:
                 continue  # neighbours mostly grow into the same rectangle
             p0, p1, q0, q1 = x0, x1, y0, y1
+            if inside(sums, x0, x1, y0, y1) <= min_cover:
+                continue
             grown[n_grown, 0], grown[n_grown, 1], grown[n_grown, 2], grown[n_grown, 3] = x0, x1, y0, y1
             grown[n_grown, 4] = inside(
                 others, max(0, x0 - 1), min(b - 1, x1 + 1), max(0, y0 - 1), min(b - 1, y1 + 1)
             )
             n_grown += 1
-    for i in range(b):
-        for j in range(b):
-            left[i, j] = own[i, j]
     n_chosen = 0
     covered = 0
     while n_chosen < rectangles.shape[0]:
-        prefix_sums(left, b, sums)
         best = -1
         best_worth = 0
         best_count = 0
+        kept = 0
         for r in range(n_grown):
             count = inside(sums, grown[r, 0], grown[r, 1], grown[r, 2], grown[r, 3])
-            if count > min_cover and (best < 0 or count - grown[r, 4] > best_worth):
-                best, best_worth, best_count = r, count - grown[r, 4], count
+            if count > min_cover:  # those that hold too few will not hold more
+                if best < 0 or count - grown[r, 4] > best_worth:
+                    best, best_worth, best_count = kept, count - grown[r, 4], count
+                if kept < r:
+                    for k in range(5):
+                        grown[kept, k] = grown[r, k]
+                kept += 1
+        n_grown = kept
         if best < 0:
             break
         for side in range(4):
@@ -135,6 +152,7 @@ def cover_bins(
         for i in range(grown[best, 0], grown[best, 1] + 1):
             for j in range(grown[best, 2], grown[best, 3] + 1):
                 left[i, j] = 0
+        prefix_sums(left, b, sums)
         n_chosen += 1
         covered += best_count
     return n_chosen, covered
