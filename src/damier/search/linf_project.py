@@ -164,25 +164,23 @@ def count_bins(
     """Count the rows of the current class and of the others in b x b bins; limits are x's, then y's."""
     x_scale = bin_scale(limits[0], limits[1], b)
     y_scale = bin_scale(limits[2], limits[3], b)
-    for u in range(b):
-        for v in range(b):
-            own[u, v] = 0
-            other[u, v] = 0
     x_low, y_low, top = np.float32(limits[0]), np.float32(limits[2]), np.int32(b - 1)
-    places = np.empty((2, _BLOCK), np.int32)
-    along, across = places[0], places[1]
+    side, size = np.int32(b), np.int32(b * b)
+    counts = np.zeros(2 * b * b, np.int32)  # of the others, then of the current class
+    places = np.empty(_BLOCK, np.int32)
     for start in range(0, n_rows, _BLOCK):
         stop = min(n_rows, start + _BLOCK)
         x_part, y_part, held = x[start:stop], y[start:stop], codes[start:stop]
         for i in range(stop - start):  # as `bin_of`, in vector code
-            along[i] = min(np.int32((np.float32(x_part[i]) - x_low) * x_scale), top)
-            across[i] = min(np.int32((np.float32(y_part[i]) - y_low) * y_scale), top)
+            u = min(np.int32((np.float32(x_part[i]) - x_low) * x_scale), top)
+            v = min(np.int32((np.float32(y_part[i]) - y_low) * y_scale), top)
+            places[i] = u * side + v + (size if held[i] == current else np.int32(0))
         for i in range(stop - start):
-            u, v = along[i], across[i]
-            if held[i] == current:
-                own[u, v] += 1
-            else:
-                other[u, v] += 1
+            counts[places[i]] += 1
+    for row in range(b):
+        for column in range(b):
+            own[row, column] = counts[(b + row) * b + column]
+            other[row, column] = counts[row * b + column]
 
 
 class View(NamedTuple):
