@@ -13,6 +13,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from damier import LinfClassifier
 from damier.estimators.linf import _heavy_tailed
 from damier.intake import read_table
+from damier.models.linf_columns import column_facts
 
 
 @parametrize_with_checks([LinfClassifier(n_estimators=3), LinfClassifier(n_estimators=1, setting="paper")])
@@ -131,7 +132,9 @@ def test_transformed_columns_are_those_with_heavy_tails():
         "left": -random.lognormal(size=n),
     }
     # skewed to the left counts by its kurtosis
-    assert _heavy_tailed(list(read_table(X))) == {"income", "cauchy", "left"}
+    table = read_table(X)
+    facts = dict(zip(table.names, column_facts(list(table)), strict=True))
+    assert _heavy_tailed(facts) == {"income", "cauchy", "left"}
 
 
 def test_an_interruption_keeps_the_members_grown(monkeypatch):

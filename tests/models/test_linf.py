@@ -3,9 +3,11 @@ import json
 
 import numpy as np
 import pytest
+from scipy.stats import kurtosis, skew
 
+from damier.intake import read_column
 from damier.models import Cover, LinfModel
-from damier.models.linf_columns import UNIT, CodedColumn, ScaledColumn, column_from_dict
+from damier.models.linf_columns import UNIT, CodedColumn, ScaledColumn, column_facts, column_from_dict
 from tests import naive
 
 
@@ -110,23 +112,23 @@ def test_a_member_without_covers_votes_for_the_class_shares():
     assert (empty.decision_path(rows(0, 3)).cover == -1).all()
 
 
+def scaled_column(values, root):
+    return ScaledColumn.from_facts("a", column_facts([read_column(values, "a")])[0], root)
+
+
 def test_numbers_are_scaled_in_fixed_point():
     column = ScaledColumn("a", False, -1.0, 3.0, 1.0)
-    from damier.intake import read_column
-
     scaled = column.apply(read_column([-1.0, 3.0, 1.0, None, 7.1, 1e300, -np.inf, np.inf], "a"))
     assert scaled.tolist() == [0, UNIT, UNIT // 2, UNIT // 2, 2 * UNIT, 2 * UNIT, -UNIT, 2 * UNIT]
     assert scaled.dtype == np.float32
-    root = ScaledColumn.from_column(read_column([-4.0, 0.0, 9.0, np.nan, np.inf], "a"), True)
+    root = scaled_column([-4.0, 0.0, 9.0, np.nan, np.inf], True)
     assert (root.low, root.high, root.middle) == (-2.0, 3.0, 0.0)
     assert root.apply(read_column([-4.0, 9.0, 0.25], "a")).tolist() == [0, UNIT, UNIT // 2]
-    widest = ScaledColumn.from_column(read_column([-1.7e308, 1.7e308], "a"), False)
+    widest = scaled_column([-1.7e308, 1.7e308], False)
     assert widest.apply(read_column([-1.7e308, 0.0, 1.7e308], "a")).tolist() == [0, UNIT // 2, UNIT]
 
 
 def test_rare_categories_share_one_place():
-    from damier.intake import read_column
-
     column = read_column(["a"] * 5 + ["b"] * 1 + ["c"] * 3 + [None] * 4, "k")
     coded = CodedColumn.from_column(column, 3)
     assert coded.categories == (None, "a", "c")
@@ -192,3 +194,25 @@ def test_swings_bound_what_members_to_come_can_change():
             assert swings[m, k] - swings[m + 1, k] == pytest.approx(gain)
     empty = dataclasses.replace(model, members=((), model.members[0]))
     assert empty.packed.swings[0, 0] - empty.packed.swings[1, 0] == pytest.approx(0.5 * (5 - 3) / 8)
+
+
+def test_facts_of_columns_are_those_of_their_finite_values():
+    random = np.random.default_rng(0)
+    columns = [random.normal(size=200), random.exponential(size=200) * 1e200, np.full(200, 7.0)]
+    columns += [np.where(random.random(200) < 0.2, np.nan, random.normal(size=200)), np.full(200, np.nan)]
+    columns += [random.normal(size=200), np.zeros(200)]
+    columns[3][5] = np.inf
+    facts = column_facts([read_column(values, "a") for values in columns])
+    assert len(facts) == len(columns)
+    for values, known in zip(columns, facts, strict=True):
+        finite = values[np.isfinite(values)]
+        if not len(finite):
+            assert known == (0.0, 0.0, 0.0, 0.0, 0.0)
+            continue
+        assert known[:3] == (finite.min(), finite.max(), np.quantile(finite, 0.5, method="lower"))
+        if finite.min() == finite.max():
+            assert known[3:] == (0.0, 0.0)
+            continue
+        scaled = finite / np.abs(finite).max()
+        assert known.skewness == pytest.approx(skew(scaled) / np.sqrt(6 / len(finite)))
+        assert known.kurtosis == pytest.approx(kurtosis(scaled) / np.sqrt(24 / len(finite)))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from numbers import Integral
@@ -21,7 +20,14 @@ from damier.estimators._base import TableEstimator, require_two_classes
 from damier.estimators._threads import map_in_threads
 from damier.intake import NumericColumn, Table, Target
 from damier.models.linf import Cover, DecisionPath, LinfModel
-from damier.models.linf_columns import UNIT, CodedColumn, LinfColumn, ScaledColumn
+from damier.models.linf_columns import (
+    UNIT,
+    CodedColumn,
+    ColumnFacts,
+    LinfColumn,
+    ScaledColumn,
+    column_facts,
+)
 
 # Categories with a share of their own, a column; the rarest beyond share one place.
 _MOST_CATEGORIES = 1000
@@ -294,48 +300,31 @@ def _varies(column: LinfColumn) -> bool:
 
 def _read_columns(table: Table, fewest_rows: int) -> tuple[LinfColumn, ...]:
     """Decide how each column is scaled or coded."""
-    rooted = _heavy_tailed([c for c in table if isinstance(c, NumericColumn)])
+    numeric = [column for column in table if isinstance(column, NumericColumn)]
+    facts = {column.name: known for column, known in zip(numeric, column_facts(numeric), strict=True)}
+    rooted = _heavy_tailed(facts)
     return tuple(
-        ScaledColumn.from_column(column, column.name in rooted)
+        ScaledColumn.from_facts(column.name, facts[column.name], column.name in rooted)
         if isinstance(column, NumericColumn)
         else CodedColumn.from_column(column, _MOST_CATEGORIES, fewest_rows)
         for column in table
     )
 
 
-def _heavy_tailed(columns: Sequence[NumericColumn]) -> set[str]:
+def _heavy_tailed(facts: dict[str, ColumnFacts]) -> set[str]:
     """Names of the columns whose skewness or kurtosis is above chance (Wilkinson, "Linf", 2.1).
 
     One-sided tests at 1%, the false discovery rate controlled over the columns.
     """
-    statistics = np.array([_standardized_moments(column.values) for column in columns]).reshape(-1, 2)
-    rejected = np.zeros(len(columns), dtype=bool)
-    for z in statistics.T:
-        p_values = norm.sf(z)
+    rejected = np.zeros(len(facts), dtype=bool)
+    for statistics in ([f.skewness for f in facts.values()], [f.kurtosis for f in facts.values()]):
+        p_values = norm.sf(np.array(statistics))
         order = np.argsort(p_values, kind="stable")
-        steps = 0.01 * np.arange(1, len(z) + 1) / len(z)
+        steps = 0.01 * np.arange(1, len(p_values) + 1) / len(p_values)
         below = np.flatnonzero(p_values[order] <= steps)
         if len(below):
             rejected[order[: below[-1] + 1]] = True
-    return {column.name for column, heavy in zip(columns, rejected, strict=True) if heavy}
-
-
-def _standardized_moments(values: npt.NDArray[np.float64]) -> tuple[float, float]:
-    """Skewness and excess kurtosis over their standard errors; zero where they have no meaning."""
-    # Sorted, so that rounding does not depend on the order of the rows.
-    values = np.sort(values[np.isfinite(values)])
-    if len(values) < 2 or values[0] == values[-1]:
-        return 0.0, 0.0
-    largest = np.abs(values).max()
-    centred = values / largest
-    centred -= centred.mean()
-    deviation = float(np.sqrt(np.mean(centred * centred)))
-    if deviation < 1e-150:
-        return 0.0, 0.0
-    centred /= deviation
-    squared = centred * centred
-    skewness, kurtosis = np.mean(squared * centred), np.mean(squared * squared) - 3.0
-    return float(skewness / np.sqrt(6 / len(values))), float(kurtosis / np.sqrt(24 / len(values)))
+    return {name for name, heavy in zip(facts, rejected, strict=True) if heavy}
 
 
 def _cover(member: int, found: Any, columns: list[LinfColumn], labels: list[Any]) -> Cover:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +19,58 @@ from damier.models.plain import decode, encode, wanted
 UNIT = 1 << 17
 # Numbers scaled at a time, few enough to stay in cache from step to step.
 _BLOCK = 1 << 14
+
+
+class ColumnFacts(NamedTuple):
+    """Range and median of the finite values of a column; skewness and kurtosis over their standard errors.
+
+    The latter are zero where they have no meaning, and all is zero in a column without finite values.
+    """
+
+    low: float
+    high: float
+    middle: float
+    skewness: float
+    kurtosis: float
+
+
+def column_facts(columns: Sequence[NumericColumn]) -> list[ColumnFacts]:
+    """Tell the facts of each column; complete ones are taken many at a time."""
+    facts: list[ColumnFacts] = []
+    group: list[FloatArray] = []
+    for column in columns:
+        values = column.values
+        finite = np.isfinite(values)
+        if not finite.all():
+            facts += _facts_of_rows(group)
+            group = []
+            values = values[finite]
+            facts += _facts_of_rows([values]) if len(values) else [ColumnFacts(0.0, 0.0, 0.0, 0.0, 0.0)]
+            continue
+        group.append(values)
+        if sum(map(len, group)) >= _BLOCK:
+            facts += _facts_of_rows(group)
+            group = []
+    return facts + _facts_of_rows(group)
+
+
+def _facts_of_rows(rows: list[FloatArray]) -> list[ColumnFacts]:
+    if not rows or not len(rows[0]):
+        return [ColumnFacts(0.0, 0.0, 0.0, 0.0, 0.0)] * len(rows)
+    # Sorted, so that rounding does not depend on the order of the rows.
+    values = np.sort(np.array(rows), axis=1)
+    n = values.shape[1]
+    low, high, middle = values[:, 0].copy(), values[:, -1].copy(), values[:, (n - 1) // 2].copy()
+    values /= np.where(low < high, np.maximum(np.abs(low), np.abs(high)), 1.0)[:, None]
+    values -= np.where(low < high, values.mean(axis=1), values[:, 0])[:, None]
+    deviation = np.sqrt(np.mean(values * values, axis=1))
+    varies = deviation >= 1e-150
+    values /= np.where(varies, deviation, 1.0)[:, None]
+    squared = values * values
+    skewness = np.where(varies, np.mean(squared * values, axis=1) / np.sqrt(6 / n), 0.0)
+    kurtosis = np.where(varies, (np.mean(squared * squared, axis=1) - 3.0) / np.sqrt(24 / n), 0.0)
+    facts = np.column_stack([low, high, middle, skewness, kurtosis])
+    return [ColumnFacts(*row) for row in facts.tolist()]
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,15 +98,12 @@ class ScaledColumn:
     n_categories: ClassVar[int] = 0
 
     @classmethod
-    def from_column(cls, column: NumericColumn, root: bool) -> Self:
+    def from_facts(cls, name: str, facts: ColumnFacts, root: bool) -> Self:
         """Take the range and the median of the finite training values."""
-        finite = np.sort(column.values[np.isfinite(column.values)])
-        if len(finite) == 0:
-            return cls(column.name, False, 0.0, 0.0, 0.0)
-        low, high = float(finite[0]), float(finite[-1])
+        low, high = facts.low, facts.high
         if root:
             low, high = signed_root(np.array([low, high])).tolist()
-        return cls(column.name, root, low, high, float(finite[(len(finite) - 1) // 2]))
+        return cls(name, root, low, high, facts.middle)
 
     def apply(self, column: Column) -> npt.NDArray[np.float32]:
         """Whole numbers: 0 stands for the least training value and ``UNIT`` for the greatest.
