@@ -169,7 +169,7 @@ def search_grid(
     null = first.null()
     climbers.put(first)
     for _ in range(1, max(1, min(n_threads, _ROUND))):
-        climbers.put(Climber(problem, stop))
+        climbers.put(Climber(problem, stop, first.alone))
     state = _State(null, null.cost)
     interrupted = False
     timer = threading.Timer(max(0.0, time_limit), stop.fill, [1]) if time_limit is not None else None

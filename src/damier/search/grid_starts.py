@@ -41,14 +41,28 @@ class Start:
     only: tuple[int, ...] | None = None
 
 
+@dataclass(frozen=True)
+class AxisAlone:
+    """The best partition of one axis by itself, in the terms of a solution, and what it costs."""
+
+    n_parts: int
+    start: npt.NDArray[np.int32]
+    group: npt.NDArray[np.int32]
+    cost: float
+
+
 class Climber:
     """One thread's memory, and the starts it can be asked for.
 
-    Every start takes its own random generator and returns the grid it ended with.
+    Every start takes its own random generator and returns the grid it ended with. What each axis tells alone
+    is kept in ``alone``, which the climbers of one search share: it is the same whoever finds it.
     """
 
-    def __init__(self, problem: Problem, stop: npt.NDArray[np.uint8]) -> None:
+    def __init__(
+        self, problem: Problem, stop: npt.NDArray[np.uint8], alone: dict[int, AxisAlone] | None = None
+    ) -> None:
         self.problem = problem
+        self.alone = {} if alone is None else alone
         self.grid = new_grid(problem)
         self.work = new_work(problem, stop)
         self.stop = stop
@@ -113,20 +127,40 @@ class Climber:
                 break
         return put_aside(self.problem, self.grid)
 
-    def each_axis(self, rng: np.random.Generator) -> tuple[Solution, npt.NDArray[np.float64]]:
+    def _alone(self, axis: int) -> AxisAlone:
+        """Return the best partition of an axis by itself."""
+        known = self.alone.get(axis)
+        if known is not None:
+            return known
+        self.grid.n_parts[:] = 1
+        load_parts(self.problem, self.grid, self.work)
+        self._polish(np.random.default_rng(axis), np.array([axis]), 1)
+        found = put_aside(self.problem, self.grid)
+        alone = AxisAlone(
+            int(found.n_parts[axis]),
+            found.start[axis].copy(),
+            found.group[self._values(axis)].copy() if self.problem.categorical[axis] else found.group[:0],
+            found.cost,
+        )
+        if not self.stop[0]:  # cut short, it would not be the same for all
+            self.alone[axis] = alone
+        return alone
+
+    def each_axis(self) -> tuple[Solution, npt.NDArray[np.float64]]:
         """Return every axis' own best partition, all in one solution, and the cost each has alone."""
         null = self.null()
         together = Solution(null.n_parts.copy(), null.start.copy(), null.group.copy(), math.nan)
         costs = np.full(self.n_axes, null.cost)
-        for axis in self.axes:
+        for axis in self.axes.tolist():
             if self.stop[0]:
                 break
-            self._load(null)
-            self._polish(rng, np.array([axis]), 1)
-            if self.grid.n_parts[axis] > 1:
-                alone = put_aside(self.problem, self.grid)
+            alone = self._alone(axis)
+            if alone.n_parts > 1:
                 costs[axis] = alone.cost
-                self._copy_axis(int(axis), alone, together)
+                together.n_parts[axis] = alone.n_parts
+                together.start[axis] = alone.start
+                if self.problem.categorical[axis]:
+                    together.group[self._values(axis)] = alone.group
         return together, costs
 
     def _copy_axis(self, axis: int, source: Any, target: Any) -> None:
@@ -142,7 +176,7 @@ class Climber:
 
     def _single_axes(self, _start: Start, rng: np.random.Generator) -> Solution:
         """Cross the partitions the most informative axes have alone."""
-        together, costs = self.each_axis(rng)
+        together, costs = self.each_axis()
         best = np.argsort(costs, kind="stable")[: self.log2_rows]
         self.grid.n_parts[:] = 1
         for axis in best:
@@ -166,7 +200,7 @@ class Climber:
 
     def _forward(self, start: Start, rng: np.random.Generator) -> Solution:
         """Add what helps, from the partition of one axis: the best, or later any that informs alone."""
-        together, costs = self.each_axis(rng)
+        together, costs = self.each_axis()
         informative = np.flatnonzero(together.n_parts > 1)
         if informative.size == 0:
             return self.null()
