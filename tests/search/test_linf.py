@@ -258,3 +258,21 @@ def test_with_many_classes_one_that_failed_waits_for_the_next_phase(n_classes):
     waiting, retried = ([(cover.class_index, *cover.limits.tolist()) for cover in one] for one in lists)
     assert (waiting == retried) == (n_classes <= REFINED.most_retried)
     assert {cover[0] for cover in waiting} == set(range(n_classes))
+
+
+def test_one_column_is_enough_to_begin_with_where_there_are_many():
+    random = np.random.default_rng(0)
+    codes = (np.arange(1000) % 8).astype(np.int32)
+    values = random.normal(size=(60, 1000)) + 5 * np.eye(60)[:, codes]
+    low, high = values.min(axis=1, keepdims=True), values.max(axis=1, keepdims=True)
+    columns = np.rint((values - low) / (high - low) * UNIT).astype(np.int32)
+    numeric = np.zeros(60, dtype=np.int64)
+    wide = find_covers(columns, numeric, codes, 8, UNIT, (1, 2))
+    assert min(np.count_nonzero(cover.x_weights) for cover in wide) == 1
+    assert 2 * len(wide) < len(
+        find_covers(columns, numeric, codes, 8, UNIT, (1, 2), replace(REFINED, wide_strata=()))
+    )
+    narrow = columns[:14], numeric[:14], codes, 8, UNIT, (1, 2)
+    same = find_covers(*narrow, replace(REFINED, wide_strata=()))
+    for one, other in zip(find_covers(*narrow), same, strict=True):
+        assert (one.rectangles == other.rectangles).all()

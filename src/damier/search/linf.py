@@ -33,7 +33,9 @@ class LinfSettings:
         One value a phase: rows of other classes allowed per own row in a bin; share of the class's rows that
         a rectangle must exceed (never less than ``min_cover`` rows).
     strata : tuple of float
-        Shares of the columns that get a weight other than zero.
+        Shares of the columns that get a weight other than zero, one column at least.
+    wide_strata : tuple of float
+        The same where the least of `strata` is more than one column; empty for no difference.
     best_stratum : bool
         Keep, for each projection, the stratum of largest separation; otherwise take the strata in turn.
     n_steps : int
@@ -57,6 +59,7 @@ class LinfSettings:
     tolerances: tuple[float, ...] = (0.0,)
     least_shares: tuple[float, ...] = (0.0,)
     strata: tuple[float, ...] = (0.25, 0.5, 0.75)
+    wide_strata: tuple[float, ...] = ()
     best_stratum: bool = True
     n_steps: int = 5
     n_rounds: int = 2
@@ -76,6 +79,7 @@ REFINED = LinfSettings(
     tolerances=(0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.1, 0.2, 0.4, 0.8),
     least_shares=(0.5, 0.35, 0.25, 0.15, 0.1, 0.05, 0.01, 0.01, 0.01, 0.01, 0.01),
     strata=(0.1, 0.25, 0.5, 0.75),
+    wide_strata=(0.0, 0.1, 0.25, 0.5),
     best_stratum=False,
     n_steps=20,
     n_rounds=1,
@@ -165,6 +169,9 @@ def find_covers(
         arranged = Arranged.of(columns, codes, settings)
     # Copies, which the kernel empties as rows are covered.
     rows, left = arranged.columns.copy(), arranged.codes.copy()
+    strata = settings.strata
+    if settings.wide_strata and min(strata) * min(len(rows), settings.most_columns) >= 1.5:
+        strata = settings.wide_strata
     categorical = n_categories > 0
     widths = np.where(categorical, n_categories + 1, _N_SLOTS)
     slots = np.zeros(len(widths) + 1, dtype=np.int64)
@@ -179,7 +186,7 @@ def find_covers(
         np.array(seed, dtype=np.int64),
         np.array(settings.tolerances, dtype=np.float64),
         np.array(settings.least_shares, dtype=np.float64),
-        np.array(settings.strata, dtype=np.float64),
+        np.array(strata, dtype=np.float64),
         settings.best_stratum,
         settings.n_steps,
         settings.n_rounds,
