@@ -149,8 +149,8 @@ def test_a_list_says_what_it_covers(settings, kinds):
             assert (low, high) == (values[left].min(), values[left].max())
             scale = np.float32(cover.n_bins / (high - low + 1.0))
             bins.append(np.minimum(((values - low).astype(np.float32) * scale).astype(int), cover.n_bins - 1))
-        most = int(2 * np.log2(left.sum()))
-        assert cover.n_bins == most if settings is PAPER else most // 2 <= cover.n_bins <= most
+        least, most = (int(factor * np.log2(left.sum())) for factor in settings.bins)
+        assert least <= cover.n_bins <= most
         for (x0, x1, y0, y1), counts in zip(cover.rectangles, cover.counts, strict=True):
             held = left & (bins[0] >= x0) & (bins[0] <= x1) & (bins[1] >= y0) & (bins[1] <= y1)
             assert (np.bincount(codes[held], minlength=4) == counts).all()

@@ -60,8 +60,8 @@ class LinfClassifier(ClassifierMixin, TableEstimator):
     setting : {"refined", "paper"}, default="refined"
         The published algorithm (weights -1, 0 and 1), or a more accurate one: columns drawn by what they say
         of the class, weights changed where that covers more, large rectangles first, then rectangles that
-        allow some rows of other classes; rectangles at the edge open to infinity; votes by class shares,
-        halved for members that do not hold the row.
+        allow some rows of other classes; rectangles at the edge open to infinity; votes by the square
+        roots of class shares, a quarter of them for members that do not hold the row.
 
     Attributes
     ----------
@@ -151,7 +151,7 @@ class LinfClassifier(ClassifierMixin, TableEstimator):
             members=members,
             open_edges=refined,
             shared_votes=refined,
-            outside_vote=0.5 if refined else 1.0,
+            outside_vote=0.25 if refined else 1.0,
         )
         return self
 
@@ -210,7 +210,7 @@ class LinfClassifier(ClassifierMixin, TableEstimator):
         return model.covers
 
     def predict_proba(self, X: Any) -> npt.NDArray[np.float64]:
-        """Return the vote shares of the classes.
+        """Return the probabilities of the classes: shares of the votes, squared in the refined setting.
 
         Parameters
         ----------
@@ -222,9 +222,7 @@ class LinfClassifier(ClassifierMixin, TableEstimator):
             In the order of ``classes_``.
         """
         check_is_fitted(self)
-        scores = self._votes(X, stop_early=False)
-        scores /= scores.sum(axis=1, keepdims=True)
-        return scores
+        return self.model_.probabilities(self._votes(X, stop_early=False))
 
     def _votes(self, X: Any, *, stop_early: bool) -> npt.NDArray[np.float64]:
         """Count the votes; stopping early, only the first class of each row can be relied upon."""

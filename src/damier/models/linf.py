@@ -177,8 +177,8 @@ class LinfModel:
     open_edges : bool
         Rectangles that touch the edge of their bins go on to infinity.
     shared_votes : bool
-        A rectangle votes with the class shares of its training rows, mixed with a prior; otherwise with one
-        whole vote for its class.
+        A rectangle votes with the square roots of the class shares of its training rows, mixed with a prior,
+        and sums of votes are squared into probabilities; otherwise with one whole vote for its class.
     outside_vote : float
         Weight of the vote of a member in none of whose rectangles the row lies.
     """
@@ -228,7 +228,7 @@ class LinfModel:
             own[np.arange(len(own)), codes] = 1.0
             if self.shared_votes and len(own):
                 counts = np.vstack([cover.counts for cover in member])
-                own = (counts + 0.7 * own + 0.3 * prior) / (counts.sum(axis=1, keepdims=True) + 1.0)
+                own = np.sqrt((counts + 0.7 * own + 0.3 * prior) / (counts.sum(axis=1, keepdims=True) + 1.0))
             result.append(own)
         return tuple(result)
 
@@ -239,10 +239,10 @@ class LinfModel:
 
     @property
     def no_cover_vote(self) -> FloatArray:
-        """Vote of a member that could cover nothing: the class shares."""
+        """Vote of a member that could cover nothing: by the class shares."""
         held = np.array(self.class_counts, dtype=np.float64)
-        shares: FloatArray = held / held.sum() * self.outside_vote
-        return shares
+        shares: FloatArray = held / held.sum()
+        return (np.sqrt(shares) if self.shared_votes else shares) * self.outside_vote
 
     def add_votes(self, encoded: SingleArray, scores: FloatArray) -> None:
         """Add the votes of every member to ``scores``, rows by classes."""
@@ -257,10 +257,16 @@ class LinfModel:
                 part += votes[decided] * np.where(inside, 1.0, self.outside_vote)[:, None]
 
     def predict_proba(self, X: Any) -> FloatArray:
-        """Vote shares of the classes, rows by classes."""
+        """Probabilities of the classes from the votes, rows by classes."""
         encoded = self.encode(X)
         scores = np.zeros((encoded.shape[1], len(self.classes)))
         self.add_votes(encoded, scores)
+        return self.probabilities(scores)
+
+    def probabilities(self, scores: FloatArray) -> FloatArray:
+        """Turn sums of votes, rows by classes, into probabilities, in place."""
+        if self.shared_votes:
+            scores *= scores
         scores /= scores.sum(axis=1, keepdims=True)
         return scores
 

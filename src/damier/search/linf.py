@@ -44,8 +44,8 @@ class LinfSettings:
         Failures in a row, per class, that end a phase.
     informed : bool
         Draw columns in proportion to what they alone say of the current class, instead of evenly.
-    least_bins : float
-        Each pass bins with a factor drawn between this and 2, times log2 of the rows left.
+    bins : tuple of two float
+        Each pass bins with a factor drawn between these, times log2 of the rows left.
     n_climbs : int
         Weights tried, one at a time, to make a projection that is to be covered cover more.
     rows_ranked : int
@@ -64,7 +64,7 @@ class LinfSettings:
     n_steps: int = 5
     n_rounds: int = 2
     informed: bool = False
-    least_bins: float = 2.0
+    bins: tuple[float, float] = (2.0, 2.0)
     n_climbs: int = 0
     rows_ranked: int = 2**62
     min_cover: int = 10
@@ -84,7 +84,7 @@ REFINED = LinfSettings(
     n_steps=20,
     n_rounds=1,
     informed=True,
-    least_bins=1.0,
+    bins=(0.7, 2.0),
     n_climbs=30,
     rows_ranked=2048,
     min_cover=3,
@@ -191,7 +191,7 @@ def find_covers(
         settings.n_steps,
         settings.n_rounds,
         settings.informed,
-        settings.least_bins,
+        *settings.bins,
         settings.n_climbs,
         settings.rows_ranked,
         settings.min_cover,

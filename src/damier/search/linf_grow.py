@@ -294,6 +294,7 @@ def grow_list(
     n_rounds: int,
     informed: bool,
     least_bins: float,
+    most_bins: float,
     n_climbs: int,
     rows_ranked: int,
     min_cover: int,
@@ -352,7 +353,9 @@ def grow_list(
             failures += 1
             continue
 
-        factor = 2.0 if least_bins == 2.0 else least_bins + (2.0 - least_bins) * uniform(state)
+        factor = most_bins
+        if least_bins < most_bins:
+            factor = least_bins + (most_bins - least_bins) * uniform(state)
         b = max(1, int(factor * np.log2(m)))
         _scale_for(c, m, rows, place, slots, unit, room)
         if informed and alive[c] < m:
