@@ -191,7 +191,7 @@ def _add_votes(
                     settled = _settled(scores[start + numbers[i]], swings[member])
                     decided[i] = 0 if settled else _NONE
                     left += not settled
-                if 4 * left < 3 * n:
+                if 8 * left < 7 * n:
                     _leave(block, n, numbers, decided, won, stay, block)
                     n = left
             first, last = member_starts[member], member_starts[member + 1]
@@ -225,7 +225,7 @@ def _add_votes(
                     undecided = np.int32(0)
                     for i in range(m):
                         undecided += np.int32(decided[i] == _NONE)
-                    if 8 * undecided < 5 * m or cover == last - 1:
+                    if 2 * undecided < m or cover == last - 1:
                         m = _leave(now, m, at, decided, won, stay, rows)
                         now = rows
             # Rows in no rectangle of this member: the nearest one decides.
