@@ -3,6 +3,7 @@
 import datetime as dt
 from decimal import Decimal
 
+import narwhals as nw
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -87,6 +88,17 @@ def test_same_table_from_every_library(table):
             assert column.codes.tolist() == first
             assert column.categories == second
             assert [type(c) for c in column.categories] == [type(c) for c in second]
+
+
+@pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame, pa.table])
+def test_columns_are_not_looked_up_one_by_one(make, monkeypatch):
+    # a look-up takes time in the number of columns, so that a wide table took time in its square
+    def refuse(*_):
+        raise AssertionError
+
+    for name in ("__getitem__", "get_column"):
+        monkeypatch.setattr(nw.DataFrame, name, refuse)
+    assert read_table(make({"a": [1.0, 2.0], "b": ["x", None]})).names == ("a", "b")
 
 
 def test_rows_and_columns_are_selected(table):

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
-from scipy.stats import norm
+from scipy.stats import false_discovery_control, norm
 from sklearn.base import ClassifierMixin
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
@@ -166,6 +166,8 @@ class LinfClassifier(ClassifierMixin, TableEstimator):
             columns[j].write(table.columns[j], row)
         n_categories = np.array([columns[j].n_categories for j in used], dtype=np.int64)
         named = [columns[j] for j in used]
+        coded = [c.n_categories + 1 if isinstance(c, CodedColumn) else 0 for c in named]
+        share_starts = np.cumsum([0, *coded], dtype=np.int64)
         labels = _scalars(target.classes)
         seeds = check_random_state(self.random_state).randint(1, _LARGEST_SEED, (self.n_estimators, 2))
         settings = PAPER if self.setting == "paper" else REFINED
@@ -187,7 +189,7 @@ class LinfClassifier(ClassifierMixin, TableEstimator):
                 settings,
                 arranged,
             )
-            grown[m] = tuple(_cover(m, one, named, labels) for one in found)
+            grown[m] = tuple(_cover(m, one, named, share_starts, labels) for one in found)
 
         try:
             map_in_threads(grow_one, range(self.n_estimators), self.n_jobs)
@@ -314,26 +316,24 @@ def _heavy_tailed(facts: dict[str, ColumnFacts]) -> set[str]:
 
     One-sided tests at 1%, the false discovery rate controlled over the columns.
     """
+    if not facts:
+        return set()
     rejected = np.zeros(len(facts), dtype=bool)
     for statistics in ([f.skewness for f in facts.values()], [f.kurtosis for f in facts.values()]):
-        p_values = norm.sf(np.array(statistics))
-        order = np.argsort(p_values, kind="stable")
-        steps = 0.01 * np.arange(1, len(p_values) + 1) / len(p_values)
-        below = np.flatnonzero(p_values[order] <= steps)
-        if len(below):
-            rejected[order[: below[-1] + 1]] = True
+        rejected |= false_discovery_control(norm.sf(np.array(statistics))) <= 0.01
     return {name for name, heavy in zip(facts, rejected, strict=True) if heavy}
 
 
-def _cover(member: int, found: Any, columns: list[LinfColumn], labels: list[Any]) -> Cover:
+def _cover(
+    member: int, found: Any, columns: list[LinfColumn], share_starts: npt.NDArray[np.int64], labels: list[Any]
+) -> Cover:
     """Name what a kernel found."""
-    starts = np.cumsum([0, *(c.n_categories + 1 if isinstance(c, CodedColumn) else 0 for c in columns)])
     axes = []
     for weights in (found.x_weights, found.y_weights):
         at = np.flatnonzero(weights)
         at = at[np.argsort(found.columns[at], kind="stable")]
         axes.append(tuple((columns[found.columns[q]].name, int(weights[q])) for q in at.tolist()))
-    used = {name for axis in axes for name, _ in axis}
+    used = np.unique(found.columns[(found.x_weights != 0) | (found.y_weights != 0)]).tolist()
     return Cover(
         member=member,
         label=labels[found.class_index],
@@ -345,9 +345,9 @@ def _cover(member: int, found: Any, columns: list[LinfColumn], labels: list[Any]
         rectangles=found.rectangles,
         counts=found.counts,
         shares={
-            c.name: tuple(found.shares[starts[j] : starts[j + 1]].tolist())
-            for j, c in enumerate(columns)
-            if isinstance(c, CodedColumn) and c.name in used
+            columns[j].name: tuple(found.shares[share_starts[j] : share_starts[j + 1]].tolist())
+            for j in used
+            if isinstance(columns[j], CodedColumn)
         },
     )
 

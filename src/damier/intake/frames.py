@@ -141,7 +141,8 @@ def _read_columns(columns: dict[Any, Any]) -> Table:
 
 def _read_frame(frame: nw.DataFrame[Any]) -> Table:
     names = _text_names(list(frame.columns))
-    read = tuple(_from_series(frame[:, i], name) for i, name in enumerate(names))
+    # column by column through an iterator: to look one up takes time in the number of columns
+    read = tuple(_from_series(series, name) for series, name in zip(frame.iter_columns(), names, strict=True))
     return Table(read, len(frame))
 
 
