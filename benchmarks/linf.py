@@ -188,8 +188,8 @@ def errors(names: tuple[str, ...], n_seeds: int, quick: bool, record: Path | Non
 
 def _compile() -> None:
     """Compile or load the kernels, so that no time holds it."""
-    X, y = np.random.default_rng(0).normal(size=(25_000, 3)), np.arange(25_000) % 2
-    LinfClassifier(1).fit(X[:50], y[:50]).predict(X)
+    X, y = np.random.default_rng(0).normal(size=(100_000, 3)), np.arange(100_000) % 2
+    LinfClassifier(5).fit(X[:50], y[:50]).predict(X)
 
 
 def _read_record(record: Path | None) -> dict[tuple[str, str, int], tuple[float, float, float]]:

@@ -183,7 +183,7 @@ def test_many_rows_are_scored_by_a_kernel_that_agrees_to_the_last_bit(monkeypatc
     classifier = LinfClassifier(n_estimators=5, random_state=0, setting=setting, n_jobs=2).fit(X, y)
     plain = classifier.predict_proba(rows)
     assert not classifier.decision_path(rows).inside.all()
-    monkeypatch.setattr(home, "_MANY_ROWS", 1)
+    monkeypatch.setattr(home, "_MUCH_WORK", 1)
     monkeypatch.setattr(home, "_CHUNK", 1100)
     assert (classifier.predict_proba(rows) == plain).all()
     assert (classifier.predict(rows) == classifier.classes_[plain.argmax(axis=1)]).all()
