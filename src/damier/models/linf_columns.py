@@ -48,7 +48,7 @@ def column_facts(columns: Sequence[NumericColumn]) -> list[ColumnFacts]:
             facts += _facts_of_rows([values]) if len(values) else [ColumnFacts(0.0, 0.0, 0.0, 0.0, 0.0)]
             continue
         group.append(values)
-        if sum(map(len, group)) >= _BLOCK:
+        if len(group) * len(values) >= _BLOCK:
             facts += _facts_of_rows(group)
             group = []
     return facts + _facts_of_rows(group)
@@ -131,7 +131,8 @@ class ScaledColumn:
             return np.zeros(len(values))
         values *= 0.5
         values -= self.low / 2
-        values /= span
+        with np.errstate(over="ignore"):  # far beyond a tiny range is infinitely far
+            values /= span
         np.clip(values, -1.0, 2.0, out=values)
         values *= UNIT
         np.rint(values, out=values)
