@@ -1,3 +1,4 @@
+import pickle
 import subprocess
 import sys
 
@@ -195,3 +196,17 @@ def test_many_rows_are_scored_by_a_kernel_that_agrees_to_the_last_bit(monkeypatc
     assert constant.predict_proba(np.zeros((3, 2))) == pytest.approx(np.tile([0.7, 0.3], (3, 1)))
     monkeypatch.setitem(sys.modules, "damier.search.linf_score", None)  # as if Numba were not installed
     assert (classifier.predict_proba(digits) == classifier.model_.predict_proba(digits)).all()
+
+
+def test_a_pickle_does_not_grow_with_scoring(monkeypatch):
+    random = np.random.default_rng(0)
+    X = random.normal(size=(300, 3))
+    classifier = LinfClassifier(2, random_state=0).fit(X, (X[:, 0] * X[:, 1] > 0).astype(int))
+    before = pickle.dumps(classifier)
+    expected = classifier.predict_proba(X)
+    monkeypatch.setattr("damier.estimators.linf._MUCH_WORK", 0)
+    classifier.predict(X)
+    assert len(pickle.dumps(classifier)) == len(before)
+    again = pickle.loads(pickle.dumps(classifier))
+    assert again.model_ == classifier.model_
+    assert (again.predict_proba(X) == expected).all()

@@ -8,7 +8,7 @@ so that scoring puts every training row where fitting put it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -95,6 +95,9 @@ class Cover:
         origin, width = np.repeat(low, 2), np.repeat(high - low, 2) / self.n_bins
         bounds: FloatArray = origin + edges * width
         return bounds
+
+    def __getstate__(self) -> dict[str, Any]:
+        return _declared(self)
 
     @cached_property
     def table(self) -> npt.NDArray[np.int32]:
@@ -192,6 +195,9 @@ class LinfModel:
     outside_vote: float
 
     model: ClassVar[str] = "linf"
+
+    def __getstate__(self) -> dict[str, Any]:
+        return _declared(self)
 
     @cached_property
     def covers(self) -> tuple[Cover, ...]:
@@ -352,6 +358,11 @@ def axis_text(axis: tuple[tuple[str, int], ...]) -> str:
         for name, weight in axis
     )
     return text.removeprefix("+ ")
+
+
+def _declared(held: Cover | LinfModel) -> dict[str, Any]:
+    """Return what a pickle needs: not what was worked out in order to score, several times as large."""
+    return {field.name: getattr(held, field.name) for field in fields(held)}
 
 
 def _blocks(encoded: SingleArray) -> Iterator[tuple[int, SingleArray]]:
