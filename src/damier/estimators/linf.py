@@ -80,10 +80,11 @@ class LinfClassifier(ClassifierMixin, TableEstimator):
     Notes
     -----
     *Missing.* A missing number takes the column's training median; a missing category is a category like any
-    other. *Unseen.* A category never seen in training takes the share of the class among the rows left when
-    the cover was made; with it go, in the refined setting, categories of fewer than five training rows, whose
-    share would be their own class, and any beyond the 1000 most frequent of a column. *Infinite.* An infinity
-    lies one range beyond the finite training values. A column with a single value is not used.
+    other. *Unseen.* Categories beyond the 1000 most frequent of a column share one place, and in the refined
+    setting so do those of fewer than five training rows, whose share would be their own class; a category
+    never seen in training goes with them. Where none of their rows are left it takes the share of the class
+    among all rows left when the cover was made. *Infinite.* An infinity lies one range beyond the finite
+    training values. A column with a single value is not used.
 
     References
     ----------
