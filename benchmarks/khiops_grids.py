@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -81,7 +82,7 @@ def khiops_pairs(X: pd.DataFrame, y: pd.Series) -> float | None:
 def khiops_grid(X: np.ndarray, y: np.ndarray) -> KhiopsGrid | None:
     """Fit Khiops' grid predictor on numeric columns; the time is that of its whole run, reading included."""
     python = _python()
-    if python is None:
+    if python is None or shutil.which("khiops", path=environment(python)["PATH"]) is None:
         return None
     names = [f"v{k}" for k in range(X.shape[1])]
     with tempfile.TemporaryDirectory() as folder:
