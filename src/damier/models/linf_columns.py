@@ -173,8 +173,10 @@ class CodedColumn:
 
     @classmethod
     def from_column(cls, column: CategoricalColumn, most: int, fewest_rows: int = 1) -> Self:
-        """List the most frequent categories, in their own order."""
+        """List the most frequent categories, in their own order; none where all rows hold the same one."""
         held = np.bincount(column.codes, minlength=len(column.categories))
+        if np.count_nonzero(held) < 2:
+            return cls(column.name, ())
         order = np.argsort(-held, kind="stable")[:most]
         kept = np.sort(order[held[order] >= fewest_rows])
         return cls(column.name, tuple(column.categories[i] for i in kept.tolist()))
