@@ -1,6 +1,8 @@
+import _thread
 import pickle
 import subprocess
 import sys
+import threading
 
 import numpy as np
 import pandas as pd
@@ -147,7 +149,7 @@ def test_an_interruption_keeps_the_members_grown(monkeypatch):
 
     def interrupted(*args):
         calls.append(1)
-        if len(calls) == 3:
+        if len(calls) >= 3:
             raise KeyboardInterrupt
         return grow(*args)
 
@@ -212,3 +214,19 @@ def test_a_pickle_does_not_grow_with_scoring(monkeypatch):
     again = pickle.loads(pickle.dumps(classifier))
     assert again.model_ == classifier.model_
     assert (again.predict_proba(X) == expected).all()
+
+
+@pytest.mark.parametrize("n_jobs", [None, 2])
+def test_ctrl_c_within_a_kernel_keeps_the_members_grown(n_jobs):
+    X = np.random.default_rng(0).normal(size=(3000, 6))
+    y = (X[:, 0] * X[:, 1] > X[:, 2]).astype(int)
+    LinfClassifier(1).fit(X, y)  # compiled or loaded
+    timer = threading.Timer(1.0, _thread.interrupt_main)
+    timer.start()
+    try:
+        with pytest.warns(UserWarning, match="interrupted"):
+            classifier = LinfClassifier(2000, random_state=0, n_jobs=n_jobs).fit(X, y)
+    finally:
+        timer.cancel()
+    assert 0 < len(classifier.model_.members) < 2000
+    assert classifier.score(X, y) > 0.8

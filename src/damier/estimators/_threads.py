@@ -18,6 +18,7 @@ def map_in_threads(
     items: Sequence[Item],
     n_jobs: int | None = None,
     progress: Progress | None = None,
+    aside: bool = False,
 ) -> list[Result]:
     """Apply a function to each item; results come in the order of the items.
 
@@ -30,6 +31,9 @@ def map_in_threads(
         Number of threads: None is one, -1 one a core (joblib's reading).
     progress : callable, optional
         Called from this thread with the number of items done, in order, and their total.
+    aside : bool
+        Use a thread even where one is enough: Ctrl-C during a kernel that returns arrays would leave it as a
+        SystemError in the main thread.
 
     Raises
     ------
@@ -39,15 +43,15 @@ def map_in_threads(
     """
     n_threads = min(effective_n_jobs(n_jobs), len(items))
     results: list[Result] = []
-    if n_threads <= 1:
+    if n_threads <= 1 and not (aside and items):
         for item in items:
             results.append(function(item))
             if progress is not None:
                 progress(len(results), len(items))
         return results
-    with ThreadPoolExecutor(n_threads) as pool:
-        futures = [pool.submit(function, item) for item in items]
+    with ThreadPoolExecutor(max(1, n_threads)) as pool:
         try:
+            futures = [pool.submit(function, item) for item in items]
             for future in futures:
                 results.append(future.result())
                 if progress is not None:

@@ -193,7 +193,7 @@ class LinfClassifier(ClassifierMixin, TableEstimator):
             grown[m] = tuple(_cover(m, one, named, share_starts, labels) for one in found)
 
         try:
-            map_in_threads(grow_one, range(self.n_estimators), self.n_jobs)
+            map_in_threads(grow_one, range(self.n_estimators), self.n_jobs, aside=True)
         except KeyboardInterrupt:
             if not grown:
                 raise
