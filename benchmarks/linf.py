@@ -85,6 +85,7 @@ PEERS: dict[str, Callable[[int], Any]] = {
     "LINF paper 1": lambda seed: LinfClassifier(1, random_state=seed, n_jobs=2, setting="paper"),
     "LINF paper 5": lambda seed: LinfClassifier(5, random_state=seed, n_jobs=2, setting="paper"),
     "LINF": lambda seed: LinfClassifier(random_state=seed, n_jobs=2),
+    "LINF 50": lambda seed: LinfClassifier(50, random_state=seed, n_jobs=2),
     "forest": lambda seed: make_pipeline(
         _numbers(False, False), RandomForestClassifier(random_state=seed, n_jobs=2)
     ),

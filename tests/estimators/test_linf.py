@@ -188,7 +188,11 @@ def test_many_rows_are_scored_by_a_kernel_that_agrees_to_the_last_bit(monkeypatc
     classifier = LinfClassifier(n_estimators=5, random_state=0, setting=setting, n_jobs=2).fit(X, y)
     plain = classifier.predict_proba(rows)
     assert not classifier.decision_path(rows).inside.all()
-    monkeypatch.setattr(home, "_MUCH_WORK", 1)
+    used = []
+    monkeypatch.setattr(home, "_compiled", lambda compiled=home._compiled: used.append(1) or compiled())
+    assert (classifier.predict_proba(rows) == plain).all()
+    assert not used  # too little work to load a kernel for
+    monkeypatch.setattr(home, "_MUCH_WORK", 0)
     monkeypatch.setattr(home, "_CHUNK", 1100)
     assert (classifier.predict_proba(rows) == plain).all()
     assert (classifier.predict(rows) == classifier.classes_[plain.argmax(axis=1)]).all()
@@ -198,6 +202,7 @@ def test_many_rows_are_scored_by_a_kernel_that_agrees_to_the_last_bit(monkeypatc
     assert (classifier.predict(digits) == classifier.predict_proba(digits).argmax(axis=1)).all()
     constant = LinfClassifier(n_estimators=2).fit(np.ones((10, 2)), [0] * 7 + [1] * 3)
     assert constant.predict_proba(np.zeros((3, 2))) == pytest.approx(np.tile([0.7, 0.3], (3, 1)))
+    assert len(used) == 6
     monkeypatch.setitem(sys.modules, "damier.search.linf_score", None)  # as if Numba were not installed
     assert (classifier.predict_proba(digits) == classifier.model_.predict_proba(digits)).all()
 

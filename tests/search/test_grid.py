@@ -301,6 +301,21 @@ def test_screen_scores_every_subset():
             assert wanted[tuple(subset)] == pytest.approx(score)
 
 
+def test_what_an_axis_tells_alone_is_found_once_for_all_climbers(monkeypatch):
+    axes, classes = random_problem(np.random.default_rng(7), 200, (False, True, False), 2)
+    classes = ((axes[0].codes * 2 > axes[0].n_values) ^ (classes > 1)).astype(np.int32)
+    problem = build_problem(axes, classes, 2)
+    first = Climber(problem, np.zeros(1, np.uint8))
+    together, costs = first.each_axis()
+    assert together.n_parts[0] > 1  # so that there is something to hand over
+    second = Climber(problem, np.zeros(1, np.uint8), first.alone)
+    monkeypatch.setattr(second, "_polish", None)
+    again, same_costs = second.each_axis()
+    assert (costs == same_costs).all()
+    for one, other in zip(together[:3], again[:3], strict=True):
+        assert (one == other).all()
+
+
 def test_climb_leaves_no_better_step():
     rng = np.random.default_rng(6)
     axes, classes = random_problem(rng, 50, (False, True, False), 2)

@@ -55,6 +55,17 @@ def _enter(cells: Any, n: Any, cell_key: Any, table_key: Any, table_cell: Any) -
         table_cell[at] = cells[i]
 
 
+@inner
+def _leave_out_empty(cells: Any, n: Any, sizes: Any) -> Any:
+    """Move the cells that hold rows, of the n listed, to the front; tell how many they are."""
+    kept = np.int64(0)
+    for i in range(n):
+        if sizes[cells[i]] > 0:
+            cells[kept] = cells[i]
+            kept += 1
+    return kept
+
+
 @numba.njit(cache=True, nogil=True)
 def _merge_cells(
     axes: Any,
@@ -163,18 +174,8 @@ def _merge_cells(
                     filled += 1 if mate < 0 else 0
                     table_key[at] = key
                     table_cell[at] = cell
-                kept = np.int64(0)
-                for i in range(n_living):
-                    if sizes[living[i]] > 0:
-                        living[kept] = living[i]
-                        kept += 1
-                n_living = kept
-                kept = np.int64(0)
-                for i in range(n_touched):
-                    if sizes[touched[i]] > 0:
-                        touched[kept] = touched[i]
-                        kept += 1
-                n_touched = kept
+                n_living = _leave_out_empty(living, n_living, sizes)
+                n_touched = _leave_out_empty(touched, n_touched, sizes)
                 if 2 * filled > table_key.shape[0]:
                     _enter(living, n_living, cell_key, table_key, table_cell)
                     filled = np.int64(n_living)
