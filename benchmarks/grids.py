@@ -25,7 +25,7 @@ from benchmarks.grids_common import Options, cost_of, say
 from benchmarks.khiops_grids import khiops_grid, khiops_pairs
 from damier import DataGridClassifier, rank_pairs
 from damier.criteria import grid_cost
-from damier.search.grid_problem import AxisCodes, exact_cost
+from damier.search.grid.problem import AxisCodes, exact_cost
 
 # --- planted patterns -----------------------------------------------------------------------------
 
@@ -224,8 +224,8 @@ def levels(options: Options) -> None:
 
 def growth(options: Options) -> None:
     """Time one start on as many columns as the search ever cuts at once, as rows and columns grow."""
-    from damier.search.grid_problem import build_problem
-    from damier.search.grid_starts import Climber, Start
+    from damier.search.grid.problem import build_problem
+    from damier.search.grid.starts import Climber, Start
 
     def one_pass(n_rows: int, n_columns: int) -> tuple[float, float]:
         X, y, _ = planted(np.random.default_rng(0), n_rows, n_columns, 2)

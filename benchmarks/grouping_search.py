@@ -14,8 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from damier.criteria import grouping_cost, log_bell_table, part_costs
-from damier.search.unordered import _Descents, group_values, partition_unordered
-from damier.search.unordered_elements import elements_of_counts
+from damier.search.axis.unordered import _Descents, group_values, partition_unordered
+from damier.search.axis.values import elements_of_counts
 
 IntArray = npt.NDArray[np.int64]
 

@@ -18,12 +18,12 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 
 from damier.criteria import discretization_cost
-from damier.search import ordered
-from damier.search.ordered import discretize
-from damier.search.ordered_axis import axis_of_values
-from damier.search.ordered_costs import factorial_table, interval_penalties
-from damier.search.ordered_exact import search_exact
-from damier.search.ordered_greedy import improve, merge_greedily
+from damier.search.axis import ordered
+from damier.search.axis.costs import factorial_table, interval_penalties
+from damier.search.axis.exact import search_exact
+from damier.search.axis.greedy import improve, merge_greedily
+from damier.search.axis.ordered import discretize
+from damier.search.axis.rows import axis_of_values
 from tests import naive
 
 
@@ -148,7 +148,7 @@ def memory(n: int = 10_000_000) -> None:
     script = f"""
 import json
 from benchmarks.ordered_search import column, warm
-from damier.search.ordered import discretize
+from damier.search.axis.ordered import discretize
 warm()
 x, codes = column({n}, 2, "noise")
 def kilobytes(name):

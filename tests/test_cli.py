@@ -216,6 +216,6 @@ def test_an_interrupt_of_the_partitions_says_that_nothing_is_written(here, frame
         raise KeyboardInterrupt
 
     frame.to_csv("t.csv", index=False)
-    monkeypatch.setattr("damier.estimators._univariate.partition_column", interrupted)
+    monkeypatch.setattr("damier.fit.partitions.partition_column", interrupted)
     assert "stopped before anything was written" in failed(130, "report", "t.csv", "--target", "Class")
     assert not (here / "t-report.html").exists()

@@ -18,7 +18,6 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from damier import __version__
 from damier.commands.cocluster import EXAMPLES as COCLUSTER_EXAMPLES
 from damier.commands.cocluster import cocluster
 from damier.commands.common import (
@@ -31,6 +30,7 @@ from damier.commands.common import (
     stop,
     write,
 )
+from damier.version import __version__
 
 if TYPE_CHECKING:
     from damier.intake import Table, Target
@@ -153,8 +153,8 @@ def report(
 
 
 def _sample(target: str | None) -> tuple[Table, str, str]:
+    from damier.datasets import SAMPLE_TARGET, sample_columns
     from damier.intake import read_table
-    from damier.intake.sample import SAMPLE_TARGET, sample_columns
 
     return read_table(sample_columns()), "customers (generated sample)", target or SAMPLE_TARGET
 
@@ -187,8 +187,8 @@ def _summarize(
         if inputs.n_columns == 0:
             raise ValueError(f"the table has no column beside the target {column!r}")
         with _progress(progress, inputs.n_columns) as advance:
-            from damier.estimators._threads import map_in_threads
-            from damier.estimators._univariate import partition_column
+            from damier.fit.partitions import partition_column
+            from damier.search.run import map_in_threads
 
             search = partial(partition_column, target=target, short_bounds=True)
             found = map_in_threads(search, inputs.columns, n_jobs, advance)
@@ -285,7 +285,7 @@ def _target(table: Table, name: str) -> Target:
 @contextmanager
 def _progress(
     wanted: bool, total: int, doing: str = "Partitioning"
-) -> Iterator[Callable[[int, int], None] | None]:
+) -> Iterator[Callable[[Any], None] | None]:
     console = Console(stderr=True)
     if not (wanted and console.is_terminal):
         yield None
@@ -298,7 +298,7 @@ def _progress(
     ) as bar:
         # Until the first variable is done, what takes the time is compiling.
         task = bar.add_task("Getting ready (some seconds the first time)", total=total)
-        yield lambda done, _: bar.update(task, completed=done, description=doing)
+        yield lambda state: bar.update(task, completed=state.done, description=doing)
 
 
 app.command(epilog=COCLUSTER_EXAMPLES)(cocluster)

@@ -16,7 +16,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from damier import LinfClassifier
 from damier.estimators.linf import _heavy_tailed
 from damier.intake import read_table
-from damier.models.linf_columns import column_facts
+from damier.models.linf.columns import column_facts
 
 
 @parametrize_with_checks([LinfClassifier(n_estimators=3), LinfClassifier(n_estimators=1, setting="paper")])
@@ -143,7 +143,7 @@ def test_transformed_columns_are_those_with_heavy_tails():
 
 
 def test_an_interruption_keeps_the_members_grown(monkeypatch):
-    import damier.search.linf as search
+    import damier.search.linf.search as search
 
     grow, calls = search.find_covers, []
 
@@ -203,7 +203,7 @@ def test_many_rows_are_scored_by_a_kernel_that_agrees_to_the_last_bit(monkeypatc
     constant = LinfClassifier(n_estimators=2).fit(np.ones((10, 2)), [0] * 7 + [1] * 3)
     assert constant.predict_proba(np.zeros((3, 2))) == pytest.approx(np.tile([0.7, 0.3], (3, 1)))
     assert len(used) == 6
-    monkeypatch.setitem(sys.modules, "damier.search.linf_score", None)  # as if Numba were not installed
+    monkeypatch.setitem(sys.modules, "damier.search.linf.score", None)  # as if Numba were not installed
     assert (classifier.predict_proba(digits) == classifier.model_.predict_proba(digits)).all()
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from damier.datasets import SAMPLE_TARGET, sample_columns
 from damier.intake import CategoricalColumn, NumericColumn, read_table
-from damier.intake.sample import SAMPLE_TARGET, sample_columns
 
 
 def test_same_draws_every_time():

@@ -7,7 +7,7 @@ from scipy.stats import kurtosis, skew
 
 from damier.intake import read_column
 from damier.models import Cover, LinfModel
-from damier.models.linf_columns import UNIT, CodedColumn, ScaledColumn, column_facts, column_from_dict
+from damier.models.linf.columns import UNIT, CodedColumn, ScaledColumn, column_facts, column_from_dict
 from tests import naive
 
 

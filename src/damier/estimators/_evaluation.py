@@ -9,10 +9,10 @@ import numpy as np
 from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import StratifiedKFold
 
-from damier.estimators._threads import Progress, map_in_threads
 from damier.estimators.naive_bayes import NaiveBayesClassifier
 from damier.intake import Table, Target
 from damier.intake.table import FloatArray, IntArray
+from damier.search.run import ProgressCallback, map_in_threads
 
 # Values read at most: the report answers in seconds, and more rows hardly change the figures.
 _MOST_VALUES = 1_000_000
@@ -24,7 +24,7 @@ def cross_validated_scores(
     *,
     n_folds: int = 5,
     n_jobs: int | None = None,
-    progress: Progress | None = None,
+    progress: ProgressCallback | None = None,
 ) -> dict[str, Any]:
     """Score the averaged naive Bayes on rows it has not seen.
 

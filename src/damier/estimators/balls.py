@@ -158,8 +158,8 @@ class BallPartitionClassifier(ClassifierMixin, TransformerMixin, TableEstimator)
         y : array of shape (n_rows,)
             Class of each row.
         """
-        from damier.search.ball_draws import shares_over_draws
-        from damier.search.balls import Graph, partition_by_balls
+        from damier.search.balls.draws import shares_over_draws
+        from damier.search.balls.partition import Graph, partition_by_balls
 
         training = self._read_training(X, y, allow_unlabeled=self.semi_supervised)
         target = training.target
@@ -279,7 +279,7 @@ class BallPartitionClassifier(ClassifierMixin, TransformerMixin, TableEstimator)
         -------
         matplotlib.axes.Axes
         """
-        from damier.estimators._plots import plot_balls
+        from damier.report.plots import plot_balls
 
         model = self._fitted()
         if model.points.shape[1] != 2:
@@ -302,7 +302,7 @@ class BallPartitionClassifier(ClassifierMixin, TransformerMixin, TableEstimator)
 
     def _adjacency(self, points: FloatArray) -> sparse.csr_array:
         """Graph of the rows, both directions of each edge, no loops."""
-        from damier.search.gabriel import gabriel_graph
+        from damier.search.balls.gabriel import gabriel_graph
 
         if isinstance(self.graph, str):
             return gabriel_graph(points, metric=self.metric)

@@ -17,8 +17,8 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from damier.estimators._base import seed_of
-from damier.estimators._coclustering import CountTable, Progress, fit_coclustering, whole_table
-from damier.estimators._unsupervised_grid import fit_unsupervised_grid, wants_grid
+from damier.fit.coclusters import CountTable, Progress, fit_coclustering, whole_table
+from damier.fit.untargeted import fit_unsupervised_grid, wants_grid
 from damier.intake import NumericColumn, Table, as_categorical, read_table, read_weights
 from damier.intake.table import IntArray
 from damier.models.coclustering import AxisName, CoclusterAxis, CoclusteringModel
@@ -283,13 +283,13 @@ class Coclustering(BaseEstimator):
 
     def plot_blocks(self, ax: Any = None) -> Any:
         """Draw the block matrix; needs matplotlib."""
-        from damier.estimators._plots import plot_blocks
+        from damier.report.plots import plot_blocks
 
         return plot_blocks(self._fitted(), ax)
 
     def plot_hierarchy(self, ax: Any = None) -> Any:
         """Draw the information kept against the number of clusters; needs matplotlib."""
-        from damier.estimators._plots import plot_hierarchy
+        from damier.report.plots import plot_hierarchy
 
         return plot_hierarchy(self._fitted(), ax)
 

@@ -13,8 +13,8 @@ from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
 from damier.estimators._base import warn_of_column_vector
-from damier.estimators._coclustering import whole_table
 from damier.estimators.coclustering import Coclustering
+from damier.fit.coclusters import whole_table
 from damier.intake import read_target
 from damier.intake.table import FloatArray, IntArray
 from damier.models.coclustering import CoclusteringModel, row_merge_changes

@@ -17,12 +17,12 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
 from damier.estimators._base import TableEstimator, require_two_classes, seed_of
-from damier.estimators._grid import CodedColumn, build_grid, code_table
-from damier.estimators._threads import Progress, map_in_threads
+from damier.fit.grids import CodedColumn, build_grid, code_table
 from damier.intake import Target, read_table, read_target
-from damier.intake.output import make_frame
+from damier.intake.frames_out import make_frame
 from damier.intake.table import FloatArray
 from damier.models.grid import DataGrid, GridEnsemble
+from damier.search.run import ProgressCallback, map_in_threads
 
 
 class _GridEstimator(ClassifierMixin, TableEstimator):
@@ -49,7 +49,7 @@ class _GridEstimator(ClassifierMixin, TableEstimator):
 
     def _search(self, X: Any, y: Any, progress: Callable[[Any], None] | None, n_diverse: int) -> Any:
         """Read the data, search, and keep what every grid classifier shows."""
-        from damier.search.grid import search_grid
+        from damier.search.grid.search import search_grid
 
         training = self._read_training(X, y)
         require_two_classes(training.target)
@@ -286,7 +286,7 @@ def rank_pairs(
     random_state: Any = None,
     n_jobs: int | None = None,
     backend: str | None = None,
-    progress: Progress | None = None,
+    progress: ProgressCallback | None = None,
 ) -> Any:
     """Rank all pairs of variables by how much the pair knows beyond its parts.
 
@@ -350,7 +350,7 @@ def rank_pairs(
 
 
 def _alone(coded: list[CodedColumn], target: Target, seed: int, column: int) -> Any:
-    from damier.search.grid import search_alone
+    from damier.search.grid.search import search_alone
 
     return search_alone(coded[column].axis(), target.codes, target.n_classes, seed=seed)
 
@@ -358,7 +358,7 @@ def _alone(coded: list[CodedColumn], target: Target, seed: int, column: int) -> 
 def _pair_levels(
     coded: list[CodedColumn], alone: list[Any], target: Target, effort: int, seed: int, pair: tuple[int, int]
 ) -> tuple[float, float, float, float]:
-    from damier.search.grid import search_pair
+    from damier.search.grid.search import search_pair
 
     axes, parts = [coded[k].axis() for k in pair], [alone[k] for k in pair]
     null, together = search_pair(axes, parts, target.codes, target.n_classes, effort=effort, seed=seed)

@@ -17,10 +17,8 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from damier.estimators._base import TableEstimator, require_two_classes
-from damier.estimators._threads import map_in_threads
 from damier.intake import NumericColumn, Table, Target
-from damier.models.linf import Cover, DecisionPath, LinfModel
-from damier.models.linf_columns import (
+from damier.models.linf.columns import (
     UNIT,
     CodedColumn,
     ColumnFacts,
@@ -28,6 +26,8 @@ from damier.models.linf_columns import (
     ScaledColumn,
     column_facts,
 )
+from damier.models.linf.model import Cover, DecisionPath, LinfModel
+from damier.search.run import map_in_threads
 
 # Categories with a share of their own, a column; the rarest beyond share one place.
 _MOST_CATEGORIES = 1000
@@ -159,7 +159,7 @@ class LinfClassifier(ClassifierMixin, TableEstimator):
     def _grow(
         self, columns: tuple[LinfColumn, ...], table: Table, target: Target
     ) -> tuple[tuple[Cover, ...], ...]:
-        from damier.search.linf import PAPER, REFINED, Arranged, find_covers
+        from damier.search.linf.search import PAPER, REFINED, Arranged, find_covers
 
         used = [j for j, column in enumerate(columns) if _varies(column)]
         encoded = np.empty((len(used), table.n_rows), dtype=np.int32)
@@ -193,7 +193,7 @@ class LinfClassifier(ClassifierMixin, TableEstimator):
             grown[m] = tuple(_cover(m, one, named, share_starts, labels) for one in found)
 
         try:
-            map_in_threads(grow_one, range(self.n_estimators), self.n_jobs, aside=True)
+            map_in_threads(grow_one, range(self.n_estimators), self.n_jobs)
         except KeyboardInterrupt:
             if not grown:
                 raise
@@ -285,7 +285,7 @@ class LinfClassifier(ClassifierMixin, TableEstimator):
 def _compiled() -> Any:
     """Return the compiled scoring kernel, or None where Numba is not installed: NumPy votes the same."""
     try:
-        from damier.search.linf_score import add_votes
+        from damier.search.linf.score import add_votes
     except ImportError:
         return None
     return add_votes

@@ -13,12 +13,12 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from damier.estimators._base import TableEstimator, Training, require_two_classes
-from damier.estimators._class_groups import joint_partitions, refuse_grouped_semi_supervision
-from damier.estimators._threads import map_in_threads
-from damier.estimators._univariate import SemiSupervised, labeled_rows, partition_column
+from damier.fit.class_groups import joint_partitions, refuse_grouped_semi_supervision
+from damier.fit.partitions import SemiSupervised, labeled_rows, partition_column
 from damier.intake import Column
 from damier.intake.table import FloatArray
 from damier.models import NaiveBayes, Partition, VariableEvidence
+from damier.search.run import map_in_threads
 
 
 class NaiveBayesClassifier(ClassifierMixin, TableEstimator):
@@ -247,7 +247,7 @@ class NaiveBayesClassifier(ClassifierMixin, TableEstimator):
 
 def _weighed(variables: tuple[VariableEvidence, ...], training: Training) -> tuple[VariableEvidence, ...]:
     """Give each variable its weight; one that tells nothing keeps the weight zero."""
-    from damier.search.selection import compression_weights
+    from damier.search.weights import compression_weights
 
     told = [k for k, variable in enumerate(variables) if variable.table.shape[0] > 2]
     weights = np.zeros(len(variables))

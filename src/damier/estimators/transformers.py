@@ -13,9 +13,8 @@ from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
 from damier.estimators._base import TableEstimator, Training, require_two_classes
-from damier.estimators._class_groups import joint_partitions, refuse_grouped_semi_supervision
-from damier.estimators._threads import map_in_threads
-from damier.estimators._univariate import (
+from damier.fit.class_groups import joint_partitions, refuse_grouped_semi_supervision
+from damier.fit.partitions import (
     Search,
     SemiSupervised,
     discretize_column,
@@ -25,6 +24,7 @@ from damier.estimators._univariate import (
 from damier.intake import CategoricalColumn, Column, NumericColumn, as_categorical, as_numeric
 from damier.models import Encoding, Partition
 from damier.models.encoding import ENCODINGS, Encode
+from damier.search.run import map_in_threads
 
 
 class _PartitionTransformer(TransformerMixin, TableEstimator):

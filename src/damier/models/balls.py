@@ -9,9 +9,9 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from damier.intake.output import make_frame
+from damier.intake.frames_out import make_frame
 from damier.intake.table import FloatArray, IntArray
-from damier.models.plain import decode, encode, wanted
+from damier.models.codec import decode, encode, wanted
 
 Metric = str | Callable[[Any, Any], float]
 

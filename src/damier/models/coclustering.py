@@ -15,9 +15,9 @@ from scipy import sparse
 from scipy.special import gammaln, xlogy
 
 from damier.criteria import log_bell_table, unsupervised_grid_cost
-from damier.intake.output import make_frame
+from damier.intake.frames_out import make_frame
 from damier.intake.table import FloatArray, IntArray
-from damier.models.plain import decode, encode, wanted
+from damier.models.codec import decode, encode, wanted
 
 AxisName = Literal["rows", "columns"]
 _AXIS_NAMES: tuple[AxisName, AxisName] = ("rows", "columns")

@@ -12,8 +12,8 @@ import numpy.typing as npt
 
 from damier.intake import Table, read_table
 from damier.intake.table import FloatArray, IntArray
+from damier.models.codec import distinct_names, wanted
 from damier.models.partition import GroupPartition, IntervalPartition, Partition
-from damier.models.plain import distinct_names, wanted
 
 Encode = Literal["ordinal", "onehot", "evidence"]
 ENCODINGS: tuple[Encode, ...] = ("ordinal", "onehot", "evidence")

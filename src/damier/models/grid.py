@@ -10,11 +10,11 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 
 from damier.intake import Table, read_table
-from damier.intake.output import make_frame
+from damier.intake.frames_out import make_frame
 from damier.intake.table import FloatArray, IntArray
+from damier.models.codec import decode, encode, wanted
 from damier.models.encoding import partition_from_dict
 from damier.models.partition import IntervalPartition, Partition
-from damier.models.plain import decode, encode, wanted
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,9 +10,9 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from damier.intake.table import Column, FloatArray, IntArray, NumericColumn, Table
+from damier.models.codec import decode, encode, wanted
 from damier.models.encoding import partition_from_dict, read_fitted_columns
 from damier.models.partition import GroupPartition, IntervalPartition, Partition
-from damier.models.plain import decode, encode, wanted
 
 # Rows times classes scored at once: fits the processor's cache, and bounds the memory of a wide prediction.
 _CHUNK_CELLS = 1 << 18

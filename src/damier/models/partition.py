@@ -17,10 +17,10 @@ import numpy.typing as npt
 
 from damier.intake import CategoricalColumn, Column, NumericColumn, as_categorical, as_numeric, read_column
 from damier.intake.dates import number_text
-from damier.intake.output import make_frame
+from damier.intake.frames_out import make_frame
 from damier.intake.table import FloatArray, IntArray, NumericKind
 from damier.models.bounds import midpoint, shortest
-from damier.models.plain import decode, distinct_names, encode, wanted
+from damier.models.codec import decode, distinct_names, encode, wanted
 
 _LISTED_VALUES = 6
 _LISTED_CHARACTERS = 60

@@ -10,11 +10,11 @@ import numpy as np
 from scipy.special import xlogy
 
 from damier.intake import Table
-from damier.intake.output import make_frame
+from damier.intake.frames_out import make_frame
 from damier.intake.table import IntArray
+from damier.models.codec import wanted
 from damier.models.encoding import partition_from_dict
 from damier.models.partition import Partition
-from damier.models.plain import wanted
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from damier import __version__
 from damier.models.coclustering import CoclusterAxis, CoclusteringModel
 from damier.report.page import page_environment, verbatim
+from damier.version import __version__
 
 CoclusteringSummary = dict[str, Any]
 

@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from damier.intake import read_table, read_target
-from damier.models.linf import LinfModel, axis_text
-from damier.models.linf_columns import UNIT
+from damier.models.linf.columns import UNIT
+from damier.models.linf.model import LinfModel, axis_text
 
 _COVERED, _MISSED, _MIXED = "#1f6fb4", "#e0a100", "#b5b5b5"
 

@@ -141,7 +141,7 @@ def _classifier(scores: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _version() -> str:
-    from damier import __version__
+    from damier.version import __version__
 
     return __version__
 

@@ -1,0 +1,1 @@
+"""A table and a target turned into a model, without scikit-learn."""

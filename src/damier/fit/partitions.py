@@ -1,0 +1,118 @@
+"""One variable against the target: the search called, its solution wrapped into a partition."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import numpy as np
+
+from damier.intake import CategoricalColumn, Column, NumericColumn, Target
+from damier.intake.table import IntArray
+from damier.models import GroupPartition, IntervalPartition, Partition
+
+Search = Literal["auto", "greedy", "exact"]
+SemiSupervised = Literal["criterion", "bounds"] | None
+
+
+def partition_column(
+    column: Column,
+    target: Target,
+    weights: IntArray | None = None,
+    *,
+    search: Search = "auto",
+    short_bounds: bool = False,
+    semi_supervised: SemiSupervised = None,
+) -> Partition:
+    """Find the intervals of a numeric column or the groups of a categorical one."""
+    if isinstance(column, NumericColumn):
+        return discretize_column(
+            column,
+            target,
+            weights,
+            search=search,
+            short_bounds=short_bounds,
+            semi_supervised=semi_supervised,
+        )
+    return group_column(column, target, weights, search=search)
+
+
+def discretize_column(
+    column: NumericColumn,
+    target: Target,
+    weights: IntArray | None = None,
+    *,
+    search: Search = "auto",
+    short_bounds: bool = False,
+    semi_supervised: SemiSupervised = None,
+) -> IntervalPartition:
+    """Find the intervals of a numeric column; rows without a label take part as ``semi_supervised`` says."""
+    from damier.search.axis.ordered import discretize
+
+    values, bounds = np.ascontiguousarray(column.values), None
+    if semi_supervised is None:
+        found = discretize(values, target.codes, target.n_classes, weights=weights, search=search)
+    else:
+        from damier.search.axis.partly_labeled import bounds_between_labels, discretize_partly_labeled
+
+        if semi_supervised == "criterion" or target.n_classes == 0:
+            found = discretize_partly_labeled(
+                values, target.codes, target.n_classes, weights=weights, search=search
+            )
+        else:
+            known, labeled, its_weights = labeled_rows(target, weights)
+            found = discretize(
+                values[known], labeled.codes, target.n_classes, weights=its_weights, search=search
+            )
+            bounds = bounds_between_labels(values, target.codes, found.below, found.above, weights)
+    return IntervalPartition.from_cuts(
+        found.below,
+        found.above,
+        short_bounds=short_bounds,
+        bounds=bounds,
+        kind=column.kind,
+        has_missing=column.n_missing > 0,
+        **_fields(column, target, found),
+    )
+
+
+def group_column(
+    column: CategoricalColumn,
+    target: Target,
+    weights: IntArray | None = None,
+    *,
+    search: Search = "auto",
+) -> GroupPartition:
+    """Find the groups of the values of a categorical column, from the rows that have a label."""
+    from damier.search.axis.unordered import group_values
+
+    known, target, weights = labeled_rows(target, weights)
+    if target.n_classes == 0:
+        nothing: dict[str, Any] = {"name": column.name, "classes": (), "counts": np.zeros((1, 0))}
+        return GroupPartition(groups=(column.categories,), cost=0.0, null_cost=0.0, optimal=True, **nothing)
+    if len(known) < len(column.codes):
+        column = column.take(known)
+    found = group_values(
+        column.codes, len(column.categories), target.codes, target.n_classes, weights=weights, search=search
+    )
+    return GroupPartition.from_codes(
+        np.asarray(found.groups), len(found.counts), column.categories, **_fields(column, target, found)
+    )
+
+
+def labeled_rows(target: Target, weights: IntArray | None = None) -> tuple[IntArray, Target, IntArray | None]:
+    """Give the rows that have a label, their target and their weights."""
+    known = np.flatnonzero(target.codes >= 0)
+    if known.size == target.codes.size:
+        return known, target, weights
+    return known, Target(target.codes[known], target.classes), None if weights is None else weights[known]
+
+
+def _fields(column: Column, target: Target, found: Any) -> dict[str, Any]:
+    return {
+        "name": column.name,
+        "classes": tuple(target.classes.tolist()),
+        "counts": found.counts,
+        "cost": float(found.cost),
+        "null_cost": float(found.null_cost),
+        "optimal": bool(found.optimal),
+    }

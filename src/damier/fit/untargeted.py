@@ -1,0 +1,95 @@
+"""A table fitted by a grid over all its columns, without a target."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from damier.criteria import unsupervised_grid_cost
+from damier.intake import CategoricalColumn, NumericColumn, Table
+from damier.models.partition import GroupPartition, IntervalPartition, Partition
+from damier.models.unsupervised_grid import UnsupervisedGrid
+
+
+def wants_grid(table: Table) -> bool:
+    """Tell whether a frame is a table of variables: more than two columns, or one that is truly numeric.
+
+    Whole numbers in a frame of two columns are identifiers.
+    """
+    return table.n_columns > 2 or any(
+        isinstance(column, NumericColumn) and not _identifiers(column) for column in table.columns
+    )
+
+
+def fit_unsupervised_grid(
+    table: Table, *, seed: int, time_limit: float | None
+) -> tuple[UnsupervisedGrid, str]:
+    """Search a grid and make a model of it; also tell how the search ended."""
+    from damier.search.grid.untargeted import GridVariable, search_unsupervised_grid
+
+    variables: list[GridVariable] = []
+    distinct: list[Any] = []
+    for column in table.columns:
+        if isinstance(column, NumericColumn):
+            # missing sorts before every number: NaN first, then the distinct numbers
+            missing = np.isnan(column.values)
+            values, ranks = np.unique(column.values[~missing], return_inverse=True)
+            elements = np.zeros(table.n_rows, np.int64)
+            elements[~missing] = ranks + int(missing.any())
+            values = np.concatenate([[np.nan], values]) if missing.any() else values
+            variables.append(GridVariable(elements, len(values), True))
+            distinct.append(values)
+        else:
+            met, codes = np.unique(column.codes, return_inverse=True)
+            variables.append(GridVariable(codes.astype(np.int64), len(met), False))
+            distinct.append(met)
+    parts, ended = search_unsupervised_grid(variables, seed=seed, time_limit=time_limit)
+    rows = np.column_stack([p[v.elements] for p, v in zip(parts, variables, strict=True)])
+    coordinates, counts = np.unique(rows, axis=0, return_counts=True)
+    costs = []
+    for of_elements in (parts, [np.zeros_like(p) for p in parts]):
+        axes: list[Any] = []
+        for p, v in zip(of_elements, variables, strict=True):
+            n_parts = int(p.max()) + 1
+            axes.append(n_parts if v.ordered else (p, np.bincount(v.elements, minlength=v.n_elements)))
+        cells = np.column_stack([p[v.elements] for p, v in zip(of_elements, variables, strict=True)])
+        costs.append(unsupervised_grid_cost(cells, np.ones(len(cells), np.int64), axes))
+    partitions: list[Partition] = []
+    for k, column in enumerate(table.columns):
+        n_parts = int(parts[k].max()) + 1
+        fields: dict[str, Any] = {
+            "name": column.name,
+            "classes": ("instances",),
+            "counts": np.bincount(rows[:, k], minlength=n_parts)[:, None],
+            "cost": costs[0],
+            "null_cost": costs[1],
+            "optimal": False,
+        }
+        if isinstance(column, CategoricalColumn):
+            categories = tuple(column.categories[c] for c in distinct[k].tolist())
+            partitions.append(GroupPartition.from_codes(parts[k], n_parts, categories, **fields))
+        else:
+            cuts = np.flatnonzero(np.diff(parts[k]))
+            partitions.append(
+                IntervalPartition.from_cuts(
+                    distinct[k][cuts],
+                    distinct[k][cuts + 1],
+                    kind=column.kind,
+                    has_missing=bool(np.isnan(column.values).any()),
+                    **fields,
+                )
+            )
+    grid = UnsupervisedGrid(
+        partitions=tuple(partitions),
+        coordinates=coordinates,
+        counts=counts,
+        cost=costs[0],
+        null_cost=costs[1],
+    )
+    return grid, ended
+
+
+def _identifiers(column: NumericColumn) -> bool:
+    values = column.values
+    return column.kind == "number" and bool(np.isfinite(values).all() and (values == np.floor(values)).all())

@@ -1,0 +1,239 @@
+"""Columns as LINF sees them: numbers scaled to the unit interval in fixed point, categories as codes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar, NamedTuple, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from damier.intake import CategoricalColumn, Column, NumericColumn, as_categorical, as_numeric
+from damier.intake.table import FloatArray
+from damier.models.codec import decode, encode, wanted
+
+# The whole number that stands for 1. Sums of fifty columns, each within -1 .. 2, are exact in float32.
+UNIT = 1 << 17
+# Numbers scaled at a time, few enough to stay in cache from step to step.
+_BLOCK = 1 << 14
+
+
+class ColumnFacts(NamedTuple):
+    """Range and median of the finite values of a column; skewness and kurtosis over their standard errors.
+
+    The latter are zero where they have no meaning, and all is zero in a column without finite values.
+    """
+
+    low: float
+    high: float
+    middle: float
+    skewness: float
+    kurtosis: float
+
+
+def column_facts(columns: Sequence[NumericColumn]) -> list[ColumnFacts]:
+    """Tell the facts of each column; complete ones are taken many at a time."""
+    facts: list[ColumnFacts] = []
+    group: list[FloatArray] = []
+    for column in columns:
+        values = column.values
+        finite = np.isfinite(values)
+        if not finite.all():
+            facts += _facts_of_rows(group)
+            group = []
+            values = values[finite]
+            facts += _facts_of_rows([values]) if len(values) else [ColumnFacts(0.0, 0.0, 0.0, 0.0, 0.0)]
+            continue
+        group.append(values)
+        if len(group) * len(values) >= _BLOCK:
+            facts += _facts_of_rows(group)
+            group = []
+    return facts + _facts_of_rows(group)
+
+
+def _facts_of_rows(rows: list[FloatArray]) -> list[ColumnFacts]:
+    if not rows or not len(rows[0]):
+        return [ColumnFacts(0.0, 0.0, 0.0, 0.0, 0.0)] * len(rows)
+    # Sorted, so that rounding does not depend on the order of the rows.
+    values = np.sort(np.array(rows), axis=1)
+    n = values.shape[1]
+    low, high, middle = values[:, 0].copy(), values[:, -1].copy(), values[:, (n - 1) // 2].copy()
+    values /= np.where(low < high, np.maximum(np.abs(low), np.abs(high)), 1.0)[:, None]
+    values -= np.where(low < high, values.mean(axis=1), values[:, 0])[:, None]
+    deviation = np.sqrt(np.mean(values * values, axis=1))
+    varies = deviation >= 1e-150
+    values /= np.where(varies, deviation, 1.0)[:, None]
+    squared = values * values
+    skewness = np.where(varies, np.mean(squared * values, axis=1) / np.sqrt(6 / n), 0.0)
+    kurtosis = np.where(varies, (np.mean(squared * squared, axis=1) - 3.0) / np.sqrt(24 / n), 0.0)
+    facts = np.column_stack([low, high, middle, skewness, kurtosis])
+    return [ColumnFacts(*row) for row in facts.tolist()]
+
+
+@dataclass(frozen=True, slots=True)
+class ScaledColumn:
+    """A numeric column: an optional signed square root, then the training range to 0 .. 1.
+
+    Parameters
+    ----------
+    name : str
+    root : bool
+        Replace x by ``sgn(x) sqrt|x|`` first.
+    low, high : float
+        Range of the (transformed) finite training values.
+    middle : float
+        What a missing value is replaced by: the median of the finite training values, not transformed.
+    """
+
+    name: str
+    root: bool
+    low: float
+    high: float
+    middle: float
+
+    model: ClassVar[str] = "scaled"
+    n_categories: ClassVar[int] = 0
+
+    @classmethod
+    def from_facts(cls, name: str, facts: ColumnFacts, root: bool) -> Self:
+        """Take the range and the median of the finite training values."""
+        low, high = facts.low, facts.high
+        if root:
+            low, high = signed_root(np.array([low, high])).tolist()
+        return cls(name, root, low, high, facts.middle)
+
+    def apply(self, column: Column) -> npt.NDArray[np.float32]:
+        """Whole numbers: 0 stands for the least training value and ``UNIT`` for the greatest.
+
+        Values beyond go on outside, at most one range further; infinities go there.
+        """
+        n_rows = len(column.codes if isinstance(column, CategoricalColumn) else column.values)
+        scaled = np.empty(n_rows, dtype=np.float32)
+        self.write(column, scaled)
+        return scaled
+
+    def write(self, column: Column, out: npt.NDArray[Any]) -> None:
+        """Write what ``apply`` gives into an array of any type."""
+        numbers = (_numbers(column) if isinstance(column, CategoricalColumn) else column).values
+        for start in range(0, len(numbers), _BLOCK):
+            out[start : start + _BLOCK] = self._scale(numbers[start : start + _BLOCK])
+
+    def _scale(self, numbers: FloatArray) -> FloatArray:
+        values = np.where(np.isnan(numbers), self.middle, numbers)
+        if self.root:
+            values = signed_root(values)
+        # Halves, so that the range of the largest doubles does not overflow.
+        span = self.high / 2 - self.low / 2
+        if not span > 0.0:
+            return np.zeros(len(values))
+        values *= 0.5
+        values -= self.low / 2
+        with np.errstate(over="ignore"):  # far beyond a tiny range is infinitely far
+            values /= span
+        np.clip(values, -1.0, 2.0, out=values)
+        values *= UNIT
+        np.rint(values, out=values)
+        return values
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything, in JSON types."""
+        return {
+            "model": self.model,
+            "name": self.name,
+            "root": self.root,
+            "low": self.low,
+            "high": self.high,
+            "middle": self.middle,
+        }
+
+    @classmethod
+    def from_dict(cls, plain: dict[str, Any]) -> Self:
+        """Read back what ``to_dict`` gave."""
+        low, high, middle = (float(wanted(plain, key)) for key in ("low", "high", "middle"))
+        if not all(map(math.isfinite, (low, high, middle))):
+            raise ValueError("not a saved model: the range of a column is not finite")
+        return cls(str(wanted(plain, "name")), bool(wanted(plain, "root")), low, high, middle)
+
+
+@dataclass(frozen=True)
+class CodedColumn:
+    """A categorical column: the categories that have a share of their own, all others together.
+
+    Only the most frequent categories of the training data are listed; the code of any other value, seen in
+    training or not, is the number of those listed.
+    """
+
+    name: str
+    categories: tuple[Any, ...]
+
+    model: ClassVar[str] = "coded"
+
+    @classmethod
+    def from_column(cls, column: CategoricalColumn, most: int, fewest_rows: int = 1) -> Self:
+        """List the most frequent categories, in their own order; none where all rows hold the same one."""
+        held = np.bincount(column.codes, minlength=len(column.categories))
+        if np.count_nonzero(held) < 2:
+            return cls(column.name, ())
+        order = np.argsort(-held, kind="stable")[:most]
+        kept = np.sort(order[held[order] >= fewest_rows])
+        return cls(column.name, tuple(column.categories[i] for i in kept.tolist()))
+
+    @property
+    def n_categories(self) -> int:
+        """Number of categories listed."""
+        return len(self.categories)
+
+    @cached_property
+    def _code_of(self) -> dict[Any, int]:
+        return {category: code for code, category in enumerate(self.categories)}
+
+    def apply(self, column: Column) -> npt.NDArray[np.float32]:
+        """Code of every value."""
+        read = as_categorical(column)
+        code_of, other = self._code_of, self.n_categories
+        known = (code_of.get(value, other) for value in read.categories)
+        return np.fromiter(known, np.float32, len(read.categories))[read.codes]
+
+    def write(self, column: Column, out: npt.NDArray[Any]) -> None:
+        """Write what ``apply`` gives into an array of any type."""
+        out[:] = self.apply(column)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything, in JSON types."""
+        return {"model": self.model, "name": self.name, "categories": encode(self.categories)}
+
+    @classmethod
+    def from_dict(cls, plain: dict[str, Any]) -> Self:
+        """Read back what ``to_dict`` gave."""
+        return cls(str(wanted(plain, "name")), decode(wanted(plain, "categories")))
+
+
+LinfColumn = ScaledColumn | CodedColumn
+
+
+def column_from_dict(plain: dict[str, Any]) -> LinfColumn:
+    """Read back a column of either kind."""
+    kind = wanted(plain, "model")
+    if kind == ScaledColumn.model:
+        return ScaledColumn.from_dict(plain)
+    if kind == CodedColumn.model:
+        return CodedColumn.from_dict(plain)
+    raise ValueError(f"not a saved model: unknown kind of column {kind!r}")
+
+
+def _numbers(column: CategoricalColumn) -> NumericColumn:
+    try:
+        return as_numeric(column)
+    except ValueError:
+        raise ValueError(
+            f"column {column.name!r} held numbers when fitted and holds {column.categories[-1]!r} now: "
+            "convert it to numbers"
+        ) from None
+
+
+def signed_root(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Folded square root, ``sgn(x) sqrt|x|``."""
+    return np.copysign(np.sqrt(np.abs(values)), values)

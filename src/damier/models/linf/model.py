@@ -1,0 +1,491 @@
+"""Decision lists of rectangles on projections, applied with NumPy alone.
+
+A row is decided by the first rectangle that holds it, member by member; where no rectangle does, by the
+nearest one, in units of its projection's range. All arithmetic is on whole numbers held exactly by float32,
+so that scoring puts every training row where fitting put it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, fields
+from functools import cached_property
+from typing import Any, ClassVar, NamedTuple, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from damier.intake import Table, read_table
+from damier.intake.table import FloatArray, IntArray
+from damier.models.codec import decode, encode, wanted
+from damier.models.linf.columns import UNIT, LinfColumn, column_from_dict
+from damier.models.linf.packed import PackedLists
+
+SingleArray = npt.NDArray[np.float32]
+
+# Rows scored at a time: few enough to stay in cache, enough to make calls cheap.
+_BLOCK = 1 << 15
+
+
+class DecisionPath(NamedTuple):
+    """Which rectangle decided each row, in every member; arrays of shape (n_rows, n_members).
+
+    ``cover`` counts in the list of all covers, ``rectangle`` within its cover; ``inside`` is False where the
+    row is in no rectangle and the nearest one decided.
+    """
+
+    cover: IntArray
+    rectangle: IntArray
+    inside: npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Cover:
+    """Rectangles of one class on one projection.
+
+    Parameters
+    ----------
+    member : int
+        Which decision list it belongs to.
+    label : object
+        The class it covers.
+    x, y : tuple of (str, int)
+        Columns of the two axes with their weights, whole numbers; an axis adds up weighted columns, each
+        scaled to 0 .. 1.
+    limits : tuple of int
+        Least and greatest training value along x, then along y, in fixed point (``UNIT`` stands for 1).
+    n_bins : int
+        Bins along each axis, of equal width between the limits.
+    rectangles : array of shape (n_rectangles, 4)
+        First and last bin along x, first and last along y, in scoring order.
+    counts : array of shape (n_rectangles, n_classes)
+        Training rows of each class that each rectangle decided.
+    shares : dict
+        For each categorical column of the axes, the number each category stands for, in fixed point; the last
+        one is that of a category never seen.
+    """
+
+    member: int
+    label: Any
+    class_index: int
+    x: tuple[tuple[str, int], ...]
+    y: tuple[tuple[str, int], ...]
+    limits: tuple[int, int, int, int]
+    n_bins: int
+    rectangles: IntArray
+    counts: IntArray
+    shares: dict[str, tuple[int, ...]]
+
+    def __post_init__(self) -> None:
+        for name in ("rectangles", "counts"):
+            array = np.array(getattr(self, name), dtype=np.int64)
+            array.flags.writeable = False
+            object.__setattr__(self, name, array)
+        b = self.n_bins
+        firsts, lasts = self.rectangles[:, [0, 2]], self.rectangles[:, [1, 3]]
+        if b < 1 or (firsts < 0).any() or (lasts >= b).any() or (firsts > lasts).any():
+            raise ValueError("not a cover: a rectangle lies outside the bins")
+
+    @property
+    def bounds(self) -> FloatArray:
+        """Rectangles in units of the projection: x from, x to, y from, y to, a rectangle a row."""
+        low = np.array([self.limits[0], self.limits[2]]) / UNIT
+        high = np.array([self.limits[1] + 1, self.limits[3] + 1]) / UNIT
+        edges = self.rectangles + np.array([0, 1, 0, 1])
+        origin, width = np.repeat(low, 2), np.repeat(high - low, 2) / self.n_bins
+        bounds: FloatArray = origin + edges * width
+        return bounds
+
+    def __getstate__(self) -> dict[str, Any]:
+        return _declared(self)
+
+    @cached_property
+    def table(self) -> npt.NDArray[np.int32]:
+        """Index of the first rectangle that holds each bin, -1 where none does."""
+        owner = np.full((self.n_bins, self.n_bins), -1, dtype=np.int32)
+        for r, (x0, x1, y0, y1) in reversed(list(enumerate(self.rectangles.tolist()))):
+            owner[x0 : x1 + 1, y0 : y1 + 1] = r
+        return owner
+
+    def describe(self) -> str:
+        """Write the cover for people.
+
+        >>> cover = Cover(
+        ...     member=0, label="yes", class_index=1, x=(("age", 1), ("size", -1)), y=(("age", 1),),
+        ...     limits=(0, UNIT - 1, 0, UNIT - 1), n_bins=4, rectangles=[[0, 1, 0, 3]], counts=[[0, 12]],
+        ...     shares={})
+        >>> print(cover.describe())
+        yes when x = age - size, y = age: x in 0 .. 0.5, y in 0 .. 1 (12 rows of 12)
+        """
+        axes = ", ".join(f"{name} = {axis_text(axis)}" for name, axis in (("x", self.x), ("y", self.y)))
+        told = [
+            f"x in {x0:.4g} .. {x1:.4g}, y in {y0:.4g} .. {y1:.4g} "
+            f"({held[self.class_index]} rows of {held.sum()})"
+            for (x0, x1, y0, y1), held in zip(self.bounds.tolist(), self.counts, strict=True)
+        ]
+        return f"{self.label} when {axes}: " + " or ".join(told)
+
+    def __str__(self) -> str:
+        return self.describe()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything but the label, in JSON types."""
+        return {
+            "class": self.class_index,
+            "x": [[name, weight] for name, weight in self.x],
+            "y": [[name, weight] for name, weight in self.y],
+            "limits": list(self.limits),
+            "n_bins": self.n_bins,
+            "rectangles": self.rectangles.tolist(),
+            "counts": self.counts.tolist(),
+            "shares": {name: list(held) for name, held in self.shares.items()},
+        }
+
+    @classmethod
+    def from_dict(cls, plain: dict[str, Any], member: int, classes: Sequence[Any]) -> Self:
+        """Read back what ``to_dict`` gave."""
+        code = int(wanted(plain, "class"))
+        x0, x1, y0, y1 = (int(limit) for limit in wanted(plain, "limits"))
+        return cls(
+            member=member,
+            label=classes[code],
+            class_index=code,
+            x=tuple((str(name), int(weight)) for name, weight in wanted(plain, "x")),
+            y=tuple((str(name), int(weight)) for name, weight in wanted(plain, "y")),
+            limits=(x0, x1, y0, y1),
+            n_bins=int(wanted(plain, "n_bins")),
+            rectangles=np.array(wanted(plain, "rectangles"), dtype=np.int64).reshape(-1, 4),
+            counts=np.array(wanted(plain, "counts"), dtype=np.int64).reshape(-1, len(classes)),
+            shares={
+                str(name): tuple(int(share) for share in held)
+                for name, held in wanted(plain, "shares").items()
+            },
+        )
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class LinfModel:
+    """An ensemble of decision lists of covers.
+
+    Parameters
+    ----------
+    columns : tuple of ScaledColumn or CodedColumn
+        How each column of the table is read.
+    classes : tuple
+        Classes, as Python scalars.
+    class_counts : tuple of int
+        Training rows of each class.
+    members : tuple of tuples of Cover
+        The decision lists, each in scoring order.
+    open_edges : bool
+        Rectangles that touch the edge of their bins go on to infinity.
+    shared_votes : bool
+        A rectangle votes with the square roots of the class shares of its training rows, mixed with a prior,
+        and sums of votes are squared into probabilities; otherwise with one whole vote for its class.
+    outside_vote : float
+        Weight of the vote of a member in none of whose rectangles the row lies.
+    """
+
+    columns: tuple[LinfColumn, ...]
+    classes: tuple[Any, ...]
+    class_counts: tuple[int, ...]
+    members: tuple[tuple[Cover, ...], ...]
+    open_edges: bool
+    shared_votes: bool
+    outside_vote: float
+
+    model: ClassVar[str] = "linf"
+
+    def __getstate__(self) -> dict[str, Any]:
+        return _declared(self)
+
+    @cached_property
+    def covers(self) -> tuple[Cover, ...]:
+        """All covers in scoring order, those of the first member first."""
+        return tuple(cover for member in self.members for cover in member)
+
+    @cached_property
+    def _lists(self) -> tuple[_List, ...]:
+        position = {column.name: j for j, column in enumerate(self.columns)}
+        return tuple(_List.of(member, position) for member in self.members)
+
+    def encode(self, X: Any, spread: Callable[[Callable[[int], None], range], Any] = map) -> SingleArray:
+        """Columns by rows, scaled or coded; ``spread`` may share the columns among threads."""
+        table = X if isinstance(X, Table) else read_table(X)
+        if table.n_columns != len(self.columns):
+            raise ValueError(f"X has {table.n_columns} columns, but {len(self.columns)} were fitted")
+        encoded = np.empty((table.n_columns, table.n_rows), dtype=np.float32)
+
+        def fill(j: int) -> None:
+            self.columns[j].write(table.columns[j], encoded[j])
+
+        list(spread(fill, range(table.n_columns)))
+        return encoded
+
+    def votes(self) -> tuple[FloatArray, ...]:
+        """Vote of every rectangle of each member, rectangles by classes."""
+        n_classes = len(self.classes)
+        held = np.array(self.class_counts, dtype=np.float64)
+        prior = held / max(held.sum(), 1.0)
+        result = []
+        for member in self.members:
+            own = np.zeros((sum(len(cover.rectangles) for cover in member), n_classes))
+            codes = np.array([c.class_index for c in member for _ in c.rectangles], dtype=np.int64)
+            own[np.arange(len(own)), codes] = 1.0
+            if self.shared_votes and len(own):
+                counts = np.vstack([cover.counts for cover in member])
+                own = np.sqrt((counts + 0.7 * own + 0.3 * prior) / (counts.sum(axis=1, keepdims=True) + 1.0))
+            result.append(own)
+        return tuple(result)
+
+    @cached_property
+    def packed(self) -> PackedLists:
+        """The lists as arrays, for a compiled kernel."""
+        return PackedLists.of(self)
+
+    @property
+    def no_cover_vote(self) -> FloatArray:
+        """Vote of a member that could cover nothing: by the class shares."""
+        held = np.array(self.class_counts, dtype=np.float64)
+        shares: FloatArray = held / held.sum()
+        return (np.sqrt(shares) if self.shared_votes else shares) * self.outside_vote
+
+    def add_votes(self, encoded: SingleArray, scores: FloatArray) -> None:
+        """Add the votes of every member to ``scores``, rows by classes."""
+        all_votes = self.votes()
+        for start, block in _blocks(encoded):
+            part = scores[start : start + block.shape[1]]
+            for one, votes in zip(self._lists, all_votes, strict=True):
+                if not one.covers:
+                    part += self.no_cover_vote
+                    continue
+                decided, inside = one.decide(block, self.open_edges)
+                part += votes[decided] * np.where(inside, 1.0, self.outside_vote)[:, None]
+
+    def predict_proba(self, X: Any) -> FloatArray:
+        """Probabilities of the classes from the votes, rows by classes."""
+        encoded = self.encode(X)
+        scores = np.zeros((encoded.shape[1], len(self.classes)))
+        self.add_votes(encoded, scores)
+        return self.probabilities(scores)
+
+    def probabilities(self, scores: FloatArray) -> FloatArray:
+        """Turn sums of votes, rows by classes, into probabilities, in place."""
+        if self.shared_votes:
+            scores *= scores
+        scores /= scores.sum(axis=1, keepdims=True)
+        return scores
+
+    def decision_path(self, X: Any) -> DecisionPath:
+        """Tell which rectangle decided each row in each member."""
+        encoded = self.encode(X)
+        shape = (encoded.shape[1], len(self.members))
+        path = DecisionPath(np.full(shape, -1), np.full(shape, -1), np.zeros(shape, dtype=bool))
+        first = np.cumsum([0, *(len(member) for member in self.members)])
+        for start, block in _blocks(encoded):
+            rows = slice(start, start + block.shape[1])
+            for m, one in enumerate(self._lists):
+                if one.covers:
+                    decided, path.inside[rows, m] = one.decide(block, self.open_edges)
+                    cover = one.cover_of[decided]
+                    path.cover[rows, m] = cover + first[m]
+                    path.rectangle[rows, m] = decided - one.starts[cover]
+        return path
+
+    def bins(self, X: Any, cover: int) -> tuple[IntArray, npt.NDArray[np.bool_]]:
+        """Bins of every row along x and y of one cover, and whether the row is within the limits of both."""
+        encoded = self.encode(X)
+        drawn = self.covers[cover]
+        first = sum(len(member) for member in self.members[: drawn.member])
+        pair = self._lists[drawn.member].axes[cover - first]
+        places = np.empty((encoded.shape[1], 2), dtype=np.int64)
+        inside = np.ones(encoded.shape[1], dtype=bool)
+        for a, axis in enumerate(pair):
+            total = axis.project(encoded)
+            inside &= (total >= axis.low) & (total <= axis.high)
+            places[:, a] = np.clip((total - axis.low) * axis.scale, 0, drawn.n_bins - 1)
+        return places, inside
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything, in JSON types."""
+        return {
+            "model": self.model,
+            "columns": [column.to_dict() for column in self.columns],
+            "classes": encode(self.classes),
+            "class_counts": list(self.class_counts),
+            "members": [[cover.to_dict() for cover in member] for member in self.members],
+            "open_edges": self.open_edges,
+            "shared_votes": self.shared_votes,
+            "outside_vote": self.outside_vote,
+        }
+
+    @classmethod
+    def from_dict(cls, plain: dict[str, Any]) -> Self:
+        """Read back what ``to_dict`` gave."""
+        if wanted(plain, "model") != cls.model:
+            raise ValueError(f"not a saved LINF model: {plain['model']!r}")
+        classes = decode(wanted(plain, "classes"))
+        return cls(
+            columns=tuple(column_from_dict(column) for column in wanted(plain, "columns")),
+            classes=classes,
+            class_counts=tuple(int(held) for held in wanted(plain, "class_counts")),
+            members=tuple(
+                tuple(Cover.from_dict(cover, m, classes) for cover in member)
+                for m, member in enumerate(wanted(plain, "members"))
+            ),
+            open_edges=bool(wanted(plain, "open_edges")),
+            shared_votes=bool(wanted(plain, "shared_votes")),
+            outside_vote=float(wanted(plain, "outside_vote")),
+        )
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, LinfModel):
+            return NotImplemented
+        return self.to_dict() == other.to_dict()
+
+    def __hash__(self) -> int:
+        return hash((self.model, self.classes, self.class_counts, len(self.covers)))
+
+
+def axis_text(axis: tuple[tuple[str, int], ...]) -> str:
+    """Write an axis as a weighted sum.
+
+    >>> axis_text((("age", 1), ("size", -2)))
+    'age - 2 size'
+    """
+    text = " ".join(
+        f"{'+' if weight > 0 else '-'} {'' if abs(weight) == 1 else f'{abs(weight)} '}{name}"
+        for name, weight in axis
+    )
+    return text.removeprefix("+ ")
+
+
+def _declared(held: Cover | LinfModel) -> dict[str, Any]:
+    """Return what a pickle needs: not what was worked out in order to score, several times as large."""
+    return {field.name: getattr(held, field.name) for field in fields(held)}
+
+
+def _blocks(encoded: SingleArray) -> Iterator[tuple[int, SingleArray]]:
+    for start in range(0, encoded.shape[1], _BLOCK):
+        yield start, np.ascontiguousarray(encoded[:, start : start + _BLOCK])
+
+
+@dataclass(frozen=True, slots=True)
+class _Axis:
+    """One axis of a cover, ready to be added up."""
+
+    columns: tuple[int, ...]
+    weights: tuple[int, ...]
+    shares: tuple[SingleArray | None, ...]
+    low: np.float32
+    high: np.float32
+    scale: np.float32
+
+    @classmethod
+    def of(
+        cls, cover: Cover, axis: tuple[tuple[str, int], ...], low: int, high: int, position: dict[str, int]
+    ) -> Self:
+        shares = (cover.shares.get(name) for name, _ in axis)
+        return cls(
+            tuple(position[name] for name, _ in axis),
+            tuple(weight for _, weight in axis),
+            tuple(None if held is None else np.array(held, dtype=np.float32) for held in shares),
+            np.float32(low),
+            np.float32(high),
+            np.float32(cover.n_bins / (high - low + 1.0)),
+        )
+
+    def project(self, block: SingleArray) -> SingleArray:
+        """Weighted sum of the columns, exact."""
+        total = np.zeros(block.shape[1], dtype=np.float32)
+        for j, weight, shares in zip(self.columns, self.weights, self.shares, strict=True):
+            values = block[j] if shares is None else shares[block[j].astype(np.intp)]
+            total += values if weight == 1 else np.float32(weight) * values
+        return total
+
+
+@dataclass(frozen=True)
+class _List:
+    """A decision list, ready to score."""
+
+    covers: tuple[Cover, ...]
+    axes: tuple[tuple[_Axis, _Axis], ...]
+    starts: IntArray
+    cover_of: IntArray
+
+    @classmethod
+    def of(cls, covers: tuple[Cover, ...], position: dict[str, int]) -> Self:
+        sizes = [len(cover.rectangles) for cover in covers]
+        axes = tuple(
+            (
+                _Axis.of(c, c.x, c.limits[0], c.limits[1], position),
+                _Axis.of(c, c.y, c.limits[2], c.limits[3], position),
+            )
+            for c in covers
+        )
+        return cls(covers, axes, np.cumsum([0, *sizes[:-1]]), np.repeat(np.arange(len(covers)), sizes))
+
+    def decide(self, block: SingleArray, open_edges: bool) -> tuple[IntArray, npt.NDArray[np.bool_]]:
+        """Deciding rectangle of each row (counted over the whole list), and whether it holds the row."""
+        n_rows = block.shape[1]
+        decided = np.full(n_rows, -1, dtype=np.int64)
+        left = np.arange(n_rows)
+        rows = block
+        for cover, axes, start in zip(self.covers, self.axes, self.starts.tolist(), strict=True):
+            hit = self._hits(cover, axes, rows, open_edges)
+            found = hit >= 0
+            n_found = np.count_nonzero(found)
+            if n_found == 0:
+                continue
+            decided[left[found]] = hit[found] + start
+            if n_found == len(left):
+                return decided, np.ones(n_rows, dtype=bool)
+            np.logical_not(found, out=found)
+            left = left[found]
+            rows = np.compress(found, rows, axis=1)
+        inside = decided >= 0
+        if len(left):
+            decided[left] = self._nearest(rows, open_edges)
+        return decided, inside
+
+    @staticmethod
+    def _hits(
+        cover: Cover, axes: tuple[_Axis, _Axis], rows: SingleArray, open_edges: bool
+    ) -> npt.NDArray[np.int32]:
+        b = cover.n_bins
+        place = np.zeros(rows.shape[1], dtype=np.int32)
+        outside = None
+        for axis in axes:
+            total = axis.project(rows)
+            if not open_edges:
+                beyond = (total < axis.low) | (total > axis.high)
+                outside = beyond if outside is None else outside | beyond
+            total -= axis.low
+            total *= axis.scale
+            np.clip(total, 0, b - 1, out=total)
+            place *= b
+            place += total.astype(np.int32)
+        hit = cover.table.reshape(-1).take(place)
+        if outside is not None:
+            hit[outside] = -1
+        return hit
+
+    def _nearest(self, rows: SingleArray, open_edges: bool) -> IntArray:
+        """First of the nearest rectangles, by the largest distance along an axis."""
+        nearest = np.zeros(rows.shape[1], dtype=np.int64)
+        least = np.full(rows.shape[1], np.inf, dtype=np.float32)
+        number = 0
+        for cover, axes in zip(self.covers, self.axes, strict=True):
+            b = np.float32(cover.n_bins)
+            x, y = ((axis.project(rows) - axis.low) * axis.scale for axis in axes)
+            if open_edges:
+                x, y = np.clip(x, 0, b), np.clip(y, 0, b)
+            for x0, x1, y0, y1 in cover.rectangles.astype(np.float32):
+                along = np.maximum(x0 - x, x - (x1 + np.float32(1)))
+                across = np.maximum(y0 - y, y - (y1 + np.float32(1)))
+                distance = np.maximum(along, across) / b
+                closer = distance < least
+                nearest[closer] = number
+                np.minimum(least, distance, out=least)
+                number += 1
+        return nearest

@@ -1,0 +1,1 @@
+"""One axis: intervals of ordered values, groups of values without an order."""

@@ -1,0 +1,487 @@
+"""Input and classes partitioned together: formulas 8 and 9 of the paper on many classes.
+
+Two axes take turns. With the classes grouped, the input is an ordinary one-axis problem over super-classes;
+with the input cut, the classes are values to be grouped, and this module's kernel moves and merges them.
+Several random starts are kept, because the optima they reach differ and their average predicts better than
+the best.
+
+Legend of the kernel: W classes, J groups, I input parts; ``table[w, i]`` rows of class w in part i,
+``super_table[j, i]`` the same for a group, ``m[j]`` classes and ``n[j]`` rows of a group, ``lf`` the
+table that ``log_factorial`` reads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from damier.criteria import class_grouping_cost, log_bell_table, log_binomial
+from damier.search.axis.ordered import partition_ordered
+from damier.search.axis.unordered import partition_unordered
+from damier.search.kernels import factorial_table, kernel, log_factorial
+
+IntArray = npt.NDArray[np.int64]
+FloatArray = npt.NDArray[np.float64]
+Search = Literal["auto", "greedy", "exact"]
+
+# Five classes have 52 partitions: few enough to try them all.
+_MOST_CLASSES_TRIED = 5
+
+
+@kernel
+def _group_cost(row: IntArray, n: int, m: int, lf: FloatArray) -> float:
+    """Everything in the criterion that belongs to one group of classes."""
+    cost: float = log_factorial(lf, n + m - 1) - log_factorial(lf, m - 1)
+    for i in range(row.size):
+        cost -= log_factorial(lf, row[i])
+    return cost
+
+
+@kernel
+def _count_cost(n_groups: int, part_sizes: IntArray, log_bell: FloatArray, lf: FloatArray) -> float:
+    """Everything in the criterion that depends on the number of groups alone."""
+    cost: float = log_bell[n_groups] - part_sizes.size * log_factorial(lf, n_groups - 1)
+    for i in range(part_sizes.size):
+        cost += log_factorial(lf, part_sizes[i] + n_groups - 1)
+    return cost
+
+
+@kernel
+def _move_classes(
+    table: IntArray,
+    labels: IntArray,
+    order: IntArray,
+    super_table: IntArray,
+    n: IntArray,
+    m: IntArray,
+    count_cost: FloatArray,
+    lf: FloatArray,
+    max_sweeps: int,
+) -> None:
+    """Move single classes to where they cost least, opening and emptying groups, to a fixed point."""
+    n_classes, n_parts = table.shape
+    capacity = n.size
+    n_groups = 0
+    for j in range(capacity):
+        if m[j] > 0:
+            n_groups += 1
+    filled = np.empty(n_parts, np.int64)
+    for _ in range(max_sweeps):
+        moved = False
+        for position in range(n_classes):
+            w = order[position]
+            a = labels[w]
+            n_filled = 0
+            size = 0
+            for i in range(n_parts):
+                if table[w, i] > 0:
+                    filled[n_filled] = i
+                    n_filled += 1
+                    size += table[w, i]
+            leaving = 0.0
+            for f in range(n_filled):
+                i = filled[f]
+                leaving += log_factorial(lf, super_table[a, i]) - log_factorial(
+                    lf, super_table[a, i] - table[w, i]
+                )
+            leaving -= log_factorial(lf, n[a] + m[a] - 1) - log_factorial(lf, m[a] - 1)
+            after_leaving = n_groups
+            if m[a] > 1:
+                leaving += log_factorial(lf, n[a] - size + m[a] - 2) - log_factorial(lf, m[a] - 2)
+            else:
+                after_leaving -= 1
+            best_delta = -1e-9
+            best = -1
+            empty = -1
+            for b in range(capacity):
+                if b == a:
+                    continue
+                if m[b] == 0:
+                    empty = b
+                    continue
+                joining = (
+                    log_factorial(lf, n[b] + size + m[b])
+                    - log_factorial(lf, m[b])
+                    - log_factorial(lf, n[b] + m[b] - 1)
+                    + log_factorial(lf, m[b] - 1)
+                )
+                for f in range(n_filled):
+                    i = filled[f]
+                    joining -= log_factorial(lf, super_table[b, i] + table[w, i]) - log_factorial(
+                        lf, super_table[b, i]
+                    )
+                delta = leaving + joining + count_cost[after_leaving] - count_cost[n_groups]
+                if delta < best_delta:
+                    best_delta = delta
+                    best = b
+            if empty >= 0 and m[a] > 1:
+                joining = log_factorial(lf, size)
+                for f in range(n_filled):
+                    joining -= log_factorial(lf, table[w, filled[f]])
+                delta = leaving + joining + count_cost[n_groups + 1] - count_cost[n_groups]
+                if delta < best_delta:
+                    best_delta = delta
+                    best = empty
+            if best >= 0:
+                if m[best] == 0:
+                    n_groups += 1
+                if m[a] == 1:
+                    n_groups -= 1
+                for f in range(n_filled):
+                    i = filled[f]
+                    super_table[a, i] -= table[w, i]
+                    super_table[best, i] += table[w, i]
+                n[a] -= size
+                n[best] += size
+                m[a] -= 1
+                m[best] += 1
+                labels[w] = best
+                moved = True
+        if not moved:
+            break
+
+
+@kernel
+def _merge_groups(
+    labels: IntArray,
+    super_table: IntArray,
+    n: IntArray,
+    m: IntArray,
+    count_cost: FloatArray,
+    lf: FloatArray,
+) -> None:
+    """Merge greedily down to one group and keep the best labels met on the way (the start included)."""
+    capacity, n_parts = super_table.shape
+    alive = np.empty(capacity, np.int64)
+    n_groups = 0
+    for j in range(capacity):
+        if m[j] > 0:
+            alive[n_groups] = j
+            n_groups += 1
+    own = np.zeros(capacity)
+    for x in range(n_groups):
+        own[alive[x]] = _group_cost(super_table[alive[x]], n[alive[x]], m[alive[x]], lf)
+    delta = np.full((capacity, capacity), np.inf)
+    for x in range(n_groups):
+        for y in range(x + 1, n_groups):
+            a, b = alive[x], alive[y]
+            delta[a, b] = (
+                _group_cost(super_table[a] + super_table[b], n[a] + n[b], m[a] + m[b], lf) - own[a] - own[b]
+            )
+    change = 0.0
+    best_change = 0.0
+    current = labels.copy()
+    best_labels = labels.copy()
+    while n_groups > 1:
+        least = np.inf
+        best_a = best_b = -1
+        for x in range(n_groups):
+            for y in range(x + 1, n_groups):
+                if delta[alive[x], alive[y]] < least:
+                    least = delta[alive[x], alive[y]]
+                    best_a, best_b = alive[x], alive[y]
+        change += least + count_cost[n_groups - 1] - count_cost[n_groups]
+        for i in range(n_parts):
+            super_table[best_a, i] += super_table[best_b, i]
+            super_table[best_b, i] = 0
+        n[best_a] += n[best_b]
+        m[best_a] += m[best_b]
+        n[best_b] = 0
+        m[best_b] = 0
+        for w in range(current.size):
+            if current[w] == best_b:
+                current[w] = best_a
+        kept = 0
+        for x in range(n_groups):
+            if alive[x] != best_b:
+                alive[kept] = alive[x]
+                kept += 1
+        n_groups = kept
+        own[best_a] = _group_cost(super_table[best_a], n[best_a], m[best_a], lf)
+        for x in range(n_groups):
+            a, b = min(alive[x], best_a), max(alive[x], best_a)
+            if a != b:
+                delta[a, b] = (
+                    _group_cost(super_table[a] + super_table[b], n[a] + n[b], m[a] + m[b], lf)
+                    - own[a]
+                    - own[b]
+                )
+        if change < best_change - 1e-9:
+            best_change = change
+            best_labels[:] = current
+    labels[:] = best_labels
+
+
+@kernel
+def optimise_classes(
+    table: IntArray, labels: IntArray, order: IntArray, log_bell: FloatArray, lf: FloatArray, max_rounds: int
+) -> int:
+    """Regroup the classes in place for a fixed partition of the input; return the number of groups.
+
+    Moves to a fixed point and merges take turns until neither lowers the cost. On return the labels are
+    numbered 0 .. J-1 in order of first appearance.
+    """
+    n_classes, n_parts = table.shape
+    part_sizes = np.zeros(n_parts, np.int64)
+    for w in range(n_classes):
+        for i in range(n_parts):
+            part_sizes[i] += table[w, i]
+    capacity = min(n_classes, labels.max() + 9)
+    count_cost = np.zeros(capacity + 2)
+    for j in range(1, capacity + 1):
+        count_cost[j] = _count_cost(j, part_sizes, log_bell, lf)
+    count_cost[0] = np.inf
+    count_cost[capacity + 1] = np.inf
+    previous = np.inf
+    n_groups = 0
+    for _ in range(max_rounds):
+        super_table = np.zeros((capacity, n_parts), np.int64)
+        n = np.zeros(capacity, np.int64)
+        m = np.zeros(capacity, np.int64)
+        for w in range(n_classes):
+            m[labels[w]] += 1
+            for i in range(n_parts):
+                super_table[labels[w], i] += table[w, i]
+                n[labels[w]] += table[w, i]
+        _move_classes(table, labels, order, super_table, n, m, count_cost, lf, 50)
+        _merge_groups(labels, super_table, n, m, count_cost, lf)
+        renumber = np.full(capacity, -1, np.int64)
+        n_groups = 0
+        for w in range(n_classes):
+            if renumber[labels[w]] < 0:
+                renumber[labels[w]] = n_groups
+                n_groups += 1
+            labels[w] = renumber[labels[w]]
+        super_table[:] = 0
+        n[:] = 0
+        m[:] = 0
+        for w in range(n_classes):
+            m[labels[w]] += 1
+            for i in range(n_parts):
+                super_table[labels[w], i] += table[w, i]
+                n[labels[w]] += table[w, i]
+        cost = count_cost[n_groups]
+        for j in range(n_groups):
+            cost += _group_cost(super_table[j], n[j], m[j], lf)
+        if cost >= previous - 1e-9:
+            break
+        previous = cost
+    return n_groups
+
+
+@dataclass(frozen=True, slots=True)
+class JointSolution:
+    """Parts of the elements, groups of the classes, and what they cost together."""
+
+    parts: IntArray
+    class_groups: IntArray
+    counts: IntArray
+    cost: float
+    null_cost: float
+
+
+def partition_with_classes(
+    elements: IntArray,
+    n_elements: int,
+    codes: IntArray,
+    n_classes: int,
+    *,
+    ordered: bool,
+    weights: IntArray | None = None,
+    n_starts: int = 10,
+    random_state: int = 0,
+) -> list[JointSolution]:
+    """Partition the elements of one variable and group the classes at the same time.
+
+    Parameters
+    ----------
+    elements
+        Index of each row's value among the distinct values, in their order when ``ordered``.
+    n_elements, n_classes
+        Numbers of distinct values and of classes; each occurs at least once.
+    codes
+        Class of each row.
+    ordered
+        Whether parts must be runs of neighbouring elements (numbers) or any groups (categories).
+    weights
+        Whole frequencies of the rows.
+    n_starts
+        Number of random starts.
+    random_state
+        Seed of the starts.
+
+    Returns
+    -------
+    list of JointSolution
+        The distinct optima reached, cheapest first; the null model alone when none of them is cheaper.
+    """
+    problem = _Problem(elements, n_elements, codes, n_classes, ordered, weights)
+    solutions: list[JointSolution] = []
+    starts = [problem.descend(np.random.default_rng([random_state, start])) for start in range(n_starts)]
+    if n_classes <= _MOST_CLASSES_TRIED:
+        starts.append(problem.best_of_all_class_groups())
+    for solution in starts:
+        if solution.cost < problem.null.cost and not any(_same(solution, other) for other in solutions):
+            solutions.append(solution)
+    solutions.sort(key=lambda s: s.cost)
+    return solutions or [problem.null]
+
+
+def _same(a: JointSolution, b: JointSolution) -> bool:
+    return np.array_equal(a.parts, b.parts) and np.array_equal(a.class_groups, b.class_groups)
+
+
+class _Problem:
+    """The counts of one variable, and the two half-steps that take turns on them."""
+
+    # Random starts search blocks of neighbouring values; the optimum is then refined on the values.
+    max_blocks = 512
+    # Beyond any useful number of groups of values; the table of log B(V, I) stops there.
+    max_groups = 1000
+
+    def __init__(
+        self,
+        elements: IntArray,
+        n_elements: int,
+        codes: IntArray,
+        n_classes: int,
+        ordered: bool,
+        weights: IntArray | None,
+    ) -> None:
+        self.elements = np.asarray(elements, np.int64)
+        self.codes = np.asarray(codes, np.int64)
+        self.weights = None if weights is None else np.asarray(weights, np.float64)
+        self.n_elements, self.n_classes, self.ordered = n_elements, n_classes, ordered
+        self.n_rows = self.elements.size if weights is None else int(np.sum(weights))
+        self.class_counts = self._count(self.codes, n_classes)
+        self.log_bell_classes = np.concatenate([[np.inf], log_bell_table(n_classes, n_classes)[1:]])
+        self.lf = factorial_table(self.n_rows + n_classes)
+        parts = np.arange(1, n_elements + 1)
+        if ordered:
+            self.penalty = np.log(self.n_rows) + log_binomial(self.n_rows + parts - 1, parts - 1)
+        else:
+            most = min(n_elements, self.max_groups)
+            self.penalty = np.log(n_elements) + log_bell_table(n_elements, most)[1:]
+        self.null = self._solution(np.zeros(n_elements, np.int64), np.zeros(n_classes, np.int64))
+
+    def _count(self, keys: IntArray, size: int) -> IntArray:
+        counts = np.bincount(keys, weights=self.weights, minlength=size)
+        return counts.astype(np.int64)
+
+    def _cross(self, first: IntArray, n_first: int, second: IntArray, n_second: int) -> IntArray:
+        return self._count(first * n_second + second, n_first * n_second).reshape(n_first, n_second)
+
+    def _solution(self, parts: IntArray, class_groups: IntArray) -> JointSolution:
+        n_parts, n_groups = int(parts.max()) + 1, int(class_groups.max()) + 1
+        counts = self._cross(parts[self.elements], n_parts, class_groups[self.codes], n_groups)
+        n_values = None if self.ordered else self.n_elements
+        cost = class_grouping_cost(counts, class_groups, self.class_counts, n_values)
+        return JointSolution(parts, class_groups, counts, cost, cost if counts.size == 1 else self.null.cost)
+
+    def _regroup_classes(
+        self, row_parts: IntArray, labels: IntArray, rng: np.random.Generator | None
+    ) -> IntArray:
+        n_parts = int(row_parts.max()) + 1
+        table = self._cross(self.codes, self.n_classes, row_parts, n_parts)
+        labels = labels.copy()
+        order = np.arange(self.n_classes) if rng is None else rng.permutation(self.n_classes)
+        optimise_classes(table, labels, order, self.log_bell_classes, self.lf, 20)
+        return labels
+
+    def _repartition(
+        self, row_elements: IntArray, n_elements: int, labels: IntArray, search: Search = "greedy"
+    ) -> IntArray:
+        counts = self._cross(row_elements, n_elements, labels[self.codes], int(labels.max()) + 1)
+        if counts.shape[1] == 1:
+            return np.zeros(n_elements, np.int64)
+        if not self.ordered:
+            groups, _, _ = partition_unordered(counts, self.penalty, search=search)
+            return groups
+        starts, _, _ = partition_ordered(counts, self.penalty[:n_elements], search=search)
+        marks = np.zeros(n_elements, np.int64)
+        marks[starts[1:]] = 1
+        return np.cumsum(marks)
+
+    def descend(self, rng: np.random.Generator) -> JointSolution:
+        """One random start followed down to a joint optimum of the two axes."""
+        block_of = self._blocks()
+        n_blocks = int(block_of.max()) + 1
+        # Well above the final number of groups; with few classes, anything that makes the starts differ.
+        most = min(self.n_classes, int(rng.integers(50, 101)))
+        n_groups = most if most < self.n_classes else int(rng.integers(2, most + 1))
+        labels = rng.permutation(np.arange(self.n_classes) % n_groups)
+        parts = self._random_parts(n_blocks, rng)
+        best = self._alternate(block_of, parts, labels, rng)
+        if n_blocks < self.n_elements:
+            best = self._alternate(np.arange(self.n_elements), best.parts, best.class_groups, rng)
+        return best
+
+    def best_of_all_class_groups(self) -> JointSolution:
+        """Try every partition of the classes, the input repartitioned for each, then follow the best down."""
+        block_of = self._blocks()
+        row_blocks, n_blocks = block_of[self.elements], int(block_of.max()) + 1
+        best = self.null
+        for labels in _partitions(self.n_classes):
+            parts = self._repartition(row_blocks, n_blocks, labels, search="auto")
+            solution = self._solution(parts[block_of], labels)
+            if solution.cost < best.cost:
+                best = solution
+        return self._alternate(np.arange(self.n_elements), best.parts, best.class_groups, None)
+
+    def _blocks(self) -> IntArray:
+        if not self.ordered or self.n_elements <= self.max_blocks:
+            return np.arange(self.n_elements)
+        sizes = self._count(self.elements, self.n_elements)
+        before = np.cumsum(sizes) - sizes
+        block_of: IntArray = np.unique(before * self.max_blocks // self.n_rows, return_inverse=True)[1]
+        return block_of
+
+    def _random_parts(self, n_blocks: int, rng: np.random.Generator) -> IntArray:
+        n_parts = min(n_blocks, int(rng.integers(min(n_blocks, 10) // 2 + 1, 31)))
+        if not self.ordered:
+            return rng.permutation(np.arange(n_blocks) % n_parts)
+        marks = np.zeros(n_blocks, np.int64)
+        marks[rng.choice(np.arange(1, n_blocks), n_parts - 1, replace=False)] = 1
+        return np.cumsum(marks)
+
+    def _alternate(
+        self, block_of: IntArray, block_parts: IntArray, labels: IntArray, rng: np.random.Generator | None
+    ) -> JointSolution:
+        """Regroup the classes, repartition the input, and so on while the cost falls."""
+        row_blocks = block_of[self.elements]
+        best: JointSolution | None = None
+        if rng is None:
+            best = self._solution(block_parts[block_of], _numbered(labels))
+        while True:
+            labels = self._regroup_classes(block_parts[row_blocks], labels, rng)
+            block_parts = self._repartition(row_blocks, int(block_of.max()) + 1, labels)
+            solution = self._solution(block_parts[block_of], _numbered(labels))
+            if best is not None and solution.cost >= best.cost - 1e-9:
+                return best
+            best = solution
+
+
+def _partitions(n_items: int) -> Iterator[IntArray]:
+    """Every partition of a few items, numbered in order of first appearance."""
+    labels = np.zeros(n_items, np.int64)
+    while True:
+        yield labels.copy()
+        for i in range(n_items - 1, 0, -1):
+            if labels[i] <= labels[:i].max():
+                labels[i] += 1
+                labels[i + 1 :] = 0
+                break
+        else:
+            return
+
+
+def _numbered(labels: IntArray) -> IntArray:
+    """Group numbers in order of first appearance."""
+    _, first, inverse = np.unique(labels, return_index=True, return_inverse=True)
+    rank = np.empty(first.size, np.int64)
+    rank[np.argsort(first)] = np.arange(first.size)
+    return rank[inverse]

@@ -1,0 +1,281 @@
+"""Cheap search on one ordered axis: greedy merge down to one part, then local improvement.
+
+The merge is the agglomerative heuristic of the MODL papers, continued to one part with the best remembered;
+the improvement repeats the best of split, merge, move (merge two, cut again) and merge three, cut again.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from damier.search.axis.costs import part_cost
+from damier.search.axis.rows import Axis, part_counts
+from damier.search.kernels import kernel, log_factorial
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+
+# Cost differences below this are rounding; equal merges are then made from left to right.
+_RESOLUTION = 1e-9
+# What a change must gain: more than sums of a million differences can err, also relative to log N!, for
+# weights may add up to any N.
+_LEAST_GAIN = 1e-7
+_LEAST_RELATIVE_GAIN = 1e-13
+
+
+@kernel
+def _settle(heap, place, key, at, size):  # type: ignore[no-untyped-def]
+    """Put the heap's entry ``at`` where its key, then its place on the axis, belongs."""
+    e = heap[at]
+    while at > 0:
+        up = (at - 1) // 2
+        other = heap[up]
+        if key[other] < key[e] or (key[other] == key[e] and other < e):
+            break
+        heap[at] = other
+        place[other] = at
+        at = up
+    while True:
+        down = 2 * at + 1
+        if down >= size:
+            break
+        other = heap[down]
+        if down + 1 < size:
+            twin = heap[down + 1]
+            if key[twin] < key[other] or (key[twin] == key[other] and twin < other):
+                down += 1
+                other = twin
+        if key[e] < key[other] or (key[e] == key[other] and e < other):
+            break
+        heap[at] = other
+        place[other] = at
+        at = down
+    heap[at] = e
+    place[e] = at
+
+
+@kernel
+def _joint_cost(counts, a, b, table):  # type: ignore[no-untyped-def]
+    """Cost of the elements ``a`` and ``b`` as one part."""
+    n_classes = counts.shape[1]
+    n = 0
+    cost = 0.0
+    for j in range(n_classes):
+        c = counts[a, j] + counts[b, j]
+        n += c
+        cost -= log_factorial(table, c)
+    return cost + log_factorial(table, n + n_classes - 1) - log_factorial(table, n_classes - 1)
+
+
+@kernel
+def merge_greedily(cls, cnt, ptr, n_classes, table, penalty):  # type: ignore[no-untyped-def]
+    """Merge the cheapest pair of neighbours down to one part.
+
+    Returns the cuts (as the element to their right) in the order in which they went, and the number of parts
+    at which the cost was least; the cuts of that partition are the last ones of the list.
+    """
+    n = ptr.shape[0] - 1
+    counts = part_counts(cls, cnt, ptr, np.arange(n), n_classes)
+    cost = np.empty(n, np.float64)
+    additive = 0.0
+    for e in range(n):
+        cost[e] = part_cost(table, counts[e])
+        additive += cost[e]
+    left = np.arange(-1, n - 1)
+    right = np.arange(1, n + 1)
+    key = np.empty(n, np.float64)
+    heap = np.arange(max(n - 1, 0))
+    place = np.arange(n)
+    for e in range(n - 1):
+        key[e] = np.rint((_joint_cost(counts, e, e + 1, table) - cost[e] - cost[e + 1]) / _RESOLUTION)
+    for at in range(n - 1):
+        _settle(heap, place, key, at, at + 1)
+    removed = np.empty(max(n - 1, 0), np.int64)
+    best_parts = n
+    best_cost = np.inf
+    for parts in range(n, 0, -1):
+        if parts <= penalty.shape[0]:
+            total = additive + penalty[parts - 1]
+            if total <= best_cost + _RESOLUTION:
+                best_cost = min(total, best_cost)
+                best_parts = parts
+        if parts == 1:
+            break
+        e = heap[0]
+        gone = right[e]
+        removed[n - parts] = gone
+        merged = _joint_cost(counts, e, gone, table)
+        additive += merged - cost[e] - cost[gone]
+        cost[e] = merged
+        for j in range(n_classes):
+            counts[e, j] += counts[gone, j]
+        right[e] = right[gone]
+        size = parts - 2
+        # The pair that began at ``gone`` leaves the heap; the pair that begins at ``e`` takes its new key.
+        leaving = gone if right[e] < n else e
+        if right[e] < n:
+            left[right[e]] = e
+            key[e] = np.rint(
+                (_joint_cost(counts, e, right[e], table) - merged - cost[right[e]]) / _RESOLUTION
+            )
+        hole = place[leaving]
+        if hole < size:
+            heap[hole] = heap[size]
+            place[heap[hole]] = hole
+            _settle(heap, place, key, hole, size)
+        if right[e] < n:
+            _settle(heap, place, key, place[e], size)
+        if left[e] >= 0:
+            e = left[e]
+            key[e] = np.rint(
+                (_joint_cost(counts, e, right[e], table) - cost[e] - cost[right[e]]) / _RESOLUTION
+            )
+            _settle(heap, place, key, place[e], size)
+    return removed, best_parts
+
+
+@kernel
+def _best_cut(cls, cnt, ptr, table, first, low, high, stop, near, far):  # type: ignore[no-untyped-def]
+    """Cut the elements first .. stop in two at the least cost, the cut between ``low`` and ``high``.
+
+    Returns that cost, the element right of the cut, and the cost of not cutting at all.
+    """
+    n_classes = near.shape[0]
+    near[:] = 0
+    far[:] = 0
+    for i in range(ptr[first], ptr[low]):
+        near[cls[i]] += cnt[i]
+    for i in range(ptr[low], ptr[stop]):
+        far[cls[i]] += cnt[i]
+    n_near = n_far = 0
+    for j in range(n_classes):
+        n_near += near[j]
+        n_far += far[j]
+    cost = part_cost(table, far)
+    if low > first:
+        cost += part_cost(table, near)
+    least = np.inf
+    where = first
+    shift = n_classes - 1
+    for e in range(low, high):
+        for i in range(ptr[e], ptr[e + 1]):
+            j, w = cls[i], cnt[i]
+            a, b = near[j], far[j]
+            cost -= log_factorial(table, a + w) - log_factorial(table, a)
+            cost -= log_factorial(table, b - w) - log_factorial(table, b)
+            cost += log_factorial(table, n_near + w + shift) - log_factorial(table, n_near + shift)
+            cost += log_factorial(table, n_far - w + shift) - log_factorial(table, n_far + shift)
+            near[j] += w
+            far[j] -= w
+            n_near += w
+            n_far -= w
+        if cost < least - _RESOLUTION:
+            least = cost
+            where = e + 1
+    for j in range(n_classes):
+        near[j] += far[j]
+    return least, where, part_cost(table, near)
+
+
+@kernel
+def _improve(cls, cnt, ptr, n_classes, table, penalty, starts, widest, reach):  # type: ignore[no-untyped-def]
+    """Improve as ``improve`` does, until nothing gains or the room for new parts is used up."""
+    n_elements = ptr.shape[0] - 1
+    n_parts = starts.shape[0]
+    room = 2 * n_parts + 16
+    edge = np.empty(room + 1, np.int64)
+    for p in range(n_parts):
+        edge[p] = starts[p]
+    edge[n_parts] = n_elements
+    # For the parts p .. p + width: least cost when cut in two, where to cut, cost uncut; row width - 1.
+    cut_cost = np.empty((3, room), np.float64)
+    cut_at = np.empty((3, room), np.int64)
+    whole = np.empty((3, room), np.float64)
+    stale = np.ones((3, room), np.bool_)
+    near = np.empty(n_classes, np.int64)
+    far = np.empty(n_classes, np.int64)
+    total = 0
+    for i in range(cnt.shape[0]):
+        total += cnt[i]
+    least_gain = max(_LEAST_GAIN, _LEAST_RELATIVE_GAIN * log_factorial(table, total))
+    # Far more steps than ever gain: should rounding turn in circles after all, it ends here.
+    for _ in range(1000 + 4 * n_elements):
+        if n_parts >= room:
+            break
+        for width in range(1, widest + 1):
+            for p in range(n_parts - width + 1):
+                if not stale[width - 1, p]:
+                    continue
+                stale[width - 1, p] = False
+                first, stop = edge[p], edge[p + width]
+                low, high = first, stop - 1
+                if width == 2:
+                    low, high = max(low, edge[p + 1] - reach), min(high, edge[p + 1] + reach)
+                cost, where, uncut = _best_cut(cls, cnt, ptr, table, first, low, high, stop, near, far)
+                cut_cost[width - 1, p] = cost
+                cut_at[width - 1, p] = where
+                whole[width - 1, p] = uncut
+        grow = shrink = np.inf
+        if n_parts < penalty.shape[0]:
+            grow = penalty[n_parts] - penalty[n_parts - 1]
+        if n_parts > 1:
+            shrink = penalty[n_parts - 2] - penalty[n_parts - 1]
+        least = -least_gain
+        best = span = 0
+        cut = True
+        for p in range(n_parts):
+            now = whole[0, p]
+            if cut_cost[0, p] + grow - now < least:
+                least, best, span, cut = cut_cost[0, p] + grow - now, p, 1, True
+            if p + 1 < n_parts:
+                now += whole[0, p + 1]
+                if cut_cost[1, p] - now < least:
+                    least, best, span, cut = cut_cost[1, p] - now, p, 2, True
+                if whole[1, p] + shrink - now < least:
+                    least, best, span, cut = whole[1, p] + shrink - now, p, 2, False
+            if p + 2 < n_parts and widest > 2:
+                now += whole[0, p + 2]
+                if cut_cost[2, p] + shrink - now < least:
+                    least, best, span, cut = cut_cost[2, p] + shrink - now, p, 3, True
+        if span == 0:
+            break
+        where = cut_at[span - 1, best]
+        # The parts best .. best + span become one, or two when cut; those behind move up or down.
+        move = (2 if cut else 1) - span
+        for step in range(n_parts + 1 - best - span):
+            p = n_parts - step if move > 0 else best + span + step
+            edge[p + move] = edge[p]
+            if p < n_parts:
+                for w in range(3):
+                    cut_cost[w, p + move] = cut_cost[w, p]
+                    cut_at[w, p + move] = cut_at[w, p]
+                    whole[w, p + move] = whole[w, p]
+                    stale[w, p + move] = stale[w, p]
+        n_parts += move
+        if cut:
+            edge[best + 1] = where
+        for w in range(3):
+            for p in range(max(best - w, 0), best + 2):
+                if p < room:
+                    stale[w, p] = True
+            # Groups of parts that now reach the end did not exist before.
+            for p in range(max(n_parts - w - 1, 0), n_parts):
+                stale[w, p] = True
+    return edge[:n_parts].copy(), n_parts < room
+
+
+def improve(
+    axis: Axis, table: FloatArray, penalty: FloatArray, starts: IntArray, widest: int, reach: int
+) -> IntArray:
+    """Repeat the best split, merge, move, or merge of three cut in two, until none gains.
+
+    Two limits for long axes: ``widest`` 2 leaves out the merges of three, and a cut is moved by no more than
+    ``reach`` elements at a time.
+    """
+    done = False
+    while not done:
+        starts, done = _improve(
+            axis.cls, axis.cnt, axis.ptr, axis.n_classes, table, penalty, starts, widest, reach
+        )
+    return starts

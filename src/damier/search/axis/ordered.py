@@ -1,0 +1,224 @@
+"""The ordered half of the axis engine: intervals of a number, or any parts of elements in a given order."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from damier.criteria import discretization_cost, part_costs
+from damier.search.axis.costs import interval_penalties
+from damier.search.axis.exact import Partition, hull_corners, search_exact
+from damier.search.axis.greedy import improve, merge_greedily
+from damier.search.axis.rows import Axis, axis_of_counts, axis_of_values, block_starts
+from damier.search.kernels import factorial_table
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+CodeArray = npt.NDArray[np.int32]
+Search = Literal["auto", "greedy", "exact"]
+
+# Cuts of the greedy hierarchy, the last to go, among which the exact search chooses.
+_LAST_CUTS = 1000
+# ``auto`` is exact up to this many elements with two classes, and this many with more.
+_MOST_ELEMENTS_TWO = 1 << 17
+_MOST_ELEMENTS_MANY = 1 << 13
+# Beyond that: elements between which two classes keep the corners of their path, and blocks of rows that many
+# classes start from. Tables of this size never have more parts than the last figure allows.
+_STRETCH = 128
+_MOST_BLOCKS = 1 << 15
+_MOST_PARTS = 1 << 14
+# How far the improvement of such tables moves a cut at a time, in elements.
+_REACH = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class OrderedSolution:
+    """Intervals found on one numeric column.
+
+    Attributes
+    ----------
+    below, above : float64 arrays of shape (I - 1,)
+        Largest training value left, and smallest right, of each cut. ``below`` is NaN where the cut separates
+        missing values from the rest.
+    counts : int64 array of shape (I, J)
+        Rows of each class in each interval.
+    cost, null_cost : float
+        The criterion of the intervals found, and of one single interval.
+    optimal : bool
+        True when proven that no other intervals cost less.
+    """
+
+    below: FloatArray
+    above: FloatArray
+    counts: IntArray
+    cost: float
+    null_cost: float
+    optimal: bool
+
+
+def discretize(
+    values: FloatArray,
+    codes: CodeArray,
+    n_classes: int,
+    *,
+    weights: IntArray | None = None,
+    search: Search = "auto",
+) -> OrderedSolution:
+    """Cut a numeric column into the intervals that cost least.
+
+    Parameters
+    ----------
+    values : float64 array of shape (N,)
+        The column; NaN is missing and sorts before every number, minus infinity included.
+    codes : int32 array of shape (N,)
+        Classes, 0 .. ``n_classes - 1``.
+    n_classes : int
+        Number of classes J.
+    weights : int64 array of shape (N,), optional
+        How many times each row counts.
+    search : {"auto", "greedy", "exact"}
+        "exact" proves the optimum. "greedy" merges from the finest intervals, then improves locally. "auto"
+        is exact on up to 131,072 elements (pure runs of values) with two classes and 8,192 with more, else
+        exact over the last cuts of the greedy hierarchy, then improved at full resolution.
+
+    Returns
+    -------
+    OrderedSolution
+        Cuts, counts and costs.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> x = np.arange(20.0)
+    >>> solution = discretize(x, (x > 11).astype(np.int32), 2)
+    >>> solution.below, solution.above, solution.optimal
+    (array([11.]), array([12.]), True)
+    >>> solution.counts
+    array([[12,  0],
+           [ 0,  8]])
+    """
+    axis, spots = axis_of_values(values, codes, n_classes, weights)
+    if axis.total == 0:
+        raise ValueError("no rows to discretize: every weight is zero or the column is empty")
+    penalty = interval_penalties(
+        axis.total, axis.n_elements if search == "exact" else min(axis.n_elements, _MOST_ELEMENTS_TWO)
+    )
+    found = _search(axis, penalty, search)
+    counts = axis.part_counts(found.starts)
+    below, above = spots.neighbours(found.starts, counts)
+    return OrderedSolution(
+        below=below,
+        above=above,
+        counts=counts,
+        cost=discretization_cost(counts),
+        null_cost=discretization_cost(counts.sum(axis=0, keepdims=True)),
+        optimal=found.optimal,
+    )
+
+
+def partition_ordered(
+    counts: IntArray, penalty: FloatArray, *, search: Search = "auto"
+) -> tuple[IntArray, float, bool]:
+    """Put elements in order into the parts that cost least.
+
+    Parameters
+    ----------
+    counts : int64 array of shape (V, J)
+        Class counts of each element.
+    penalty : float64 array of shape (M,)
+        ``penalty[I - 1]`` is the cost of having I parts, growing and concave in I; there are at most M parts.
+    search : {"auto", "greedy", "exact"}
+        As in :func:`discretize`.
+
+    Returns
+    -------
+    starts : int64 array of shape (I,)
+        First element of each part.
+    cost : float
+        ``penalty[I - 1]`` plus, for each part, log [(n + J - 1)! / ((J - 1)! n_1! ... n_J!)].
+    optimal : bool
+        True when proven that no other parts cost less.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> counts = np.array([[9, 1], [8, 0], [0, 7], [1, 9]])
+    >>> starts, cost, optimal = partition_ordered(counts, np.array([0.0, 2.0, 3.0, 3.5]))
+    >>> starts, round(cost, 3), optimal
+    (array([0, 2]), 13.558, True)
+    """
+    axis, first = axis_of_counts(counts)
+    penalty = np.ascontiguousarray(penalty, dtype=np.float64)
+    if axis.total == 0 or penalty.shape[0] == 0:
+        raise ValueError("nothing to partition: no rows, or no number of parts allowed")
+    found = _search(axis, penalty, search)
+    starts = first[found.starts]
+    starts[0] = 0
+    cost = float(penalty[starts.shape[0] - 1]) + float(part_costs(axis.part_counts(found.starts)).sum())
+    return starts, cost, found.optimal
+
+
+def _search(axis: Axis, penalty: FloatArray, search: Search) -> Partition:
+    """Choose and run the searches; the cost in the answer is only good enough to compare partitions."""
+    if search not in ("auto", "greedy", "exact"):
+        raise ValueError(f"search must be 'auto', 'greedy' or 'exact', got {search!r}")
+    if axis.n_elements == 1 or axis.n_classes == 1 or penalty.shape[0] == 1:
+        return Partition(np.zeros(1, np.int64), 0.0, True)
+    most_elements = _MOST_ELEMENTS_TWO if axis.n_classes == 2 else _MOST_ELEMENTS_MANY
+    if search == "exact" or (search == "auto" and axis.n_elements <= most_elements):
+        return search_exact(axis, penalty)
+    if search == "auto" and axis.n_classes == 2:
+        return _search_corners(axis, penalty)
+    return _search_blocks(axis, penalty, search)
+
+
+def _search_corners(axis: Axis, penalty: FloatArray) -> Partition:
+    """Two classes: exact search over the corners of short stretches, then all around the cuts it found."""
+    penalty = penalty[:_MOST_PARTS]
+    corners = hull_corners(axis.cls, axis.cnt, axis.ptr, _STRETCH)
+    starts = _search_among(axis, penalty, corners)
+    if starts.shape[0] > 1:
+        finer = _around(axis, starts, np.arange(-_STRETCH, _STRETCH + 1), corners)
+        starts = _search_among(axis, penalty, finer, guess=starts.shape[0])
+    return Partition(starts, 0.0, False)
+
+
+def _search_blocks(axis: Axis, penalty: FloatArray, search: Search) -> Partition:
+    """Greedy merge of small blocks, exact search over the last cuts to go, improvement at full resolution."""
+    table = factorial_table(axis.total + axis.n_classes)
+    blocks = block_starts(axis.cnt, axis.ptr, -(-axis.total // _MOST_BLOCKS))
+    coarse = axis if blocks.shape[0] == axis.n_elements else axis.coarsened(blocks)
+    widest, reach = (3, axis.n_elements) if coarse is axis else (2, _REACH)
+    removed, n_parts = merge_greedily(coarse.cls, coarse.cnt, coarse.ptr, axis.n_classes, table, penalty)
+    if search == "greedy":
+        starts = _with_zero(blocks[removed[removed.shape[0] + 1 - n_parts :]])
+        return Partition(improve(axis, table, penalty, starts, widest, reach), 0.0, False)
+    starts = _search_among(axis, penalty, _with_zero(blocks[removed[-_LAST_CUTS:]]))
+    starts = improve(axis, table, penalty, starts, widest, reach)
+    if starts.shape[0] > 1:
+        # Once more, among finer cuts and those ever closer to the ones found: cuts move together.
+        steps = np.unique((2.0 ** np.arange(0, 12, 0.25)).astype(np.int64))
+        finer = _with_zero(blocks[removed[-4 * _LAST_CUTS :]])
+        finer = _around(axis, starts, np.concatenate((-steps, [0], steps)), finer)
+        starts = _search_among(axis, penalty, finer, guess=starts.shape[0])
+        starts = improve(axis, table, penalty, starts, widest, reach)
+    return Partition(starts, 0.0, False)
+
+
+def _search_among(axis: Axis, penalty: FloatArray, starts: IntArray, **options: int) -> IntArray:
+    """Choose the best of the given starts of parts."""
+    return starts[search_exact(axis.coarsened(starts), penalty, prove=False, **options).starts]
+
+
+def _around(axis: Axis, starts: IntArray, steps: IntArray, others: IntArray) -> IntArray:
+    """Add to ``others`` the elements that lie ``steps`` away from a start."""
+    near = (starts[1:, None] + steps).ravel()
+    return np.union1d(others, near[(near > 0) & (near < axis.n_elements)])
+
+
+def _with_zero(cuts: IntArray) -> IntArray:
+    """Give the starts of the parts left by these cuts."""
+    return np.concatenate((np.zeros(1, np.int64), np.sort(cuts)))

@@ -1,0 +1,428 @@
+"""One ordered axis: the rows of a numeric column turned into elements in order, each carrying class counts.
+
+An axis is three arrays. Element ``e`` holds the entries ``ptr[e] .. ptr[e + 1]``; entry ``i`` says that
+``cnt[i]`` rows of class ``cls[i]`` have that value. Neighbouring elements made of one and the same class are
+merged on the way: an optimal cut never separates them. Only what the data holds is stored, so neither the
+number of classes nor the number of values multiplies the memory.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from damier.search.kernels import kernel
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+CodeArray = npt.NDArray[np.int32]
+Scalar = TypeVar("Scalar", bound=np.generic)
+
+# Above this many classes, sorting rows beats merging one sorted list per class.
+_MOST_MERGED_CLASSES = 16
+# Largest whole number below which every float64 neighbour is a whole number apart.
+_WHOLE_LIMIT = 2.0**52
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """Elements in order with their class counts (see the module's docstring)."""
+
+    cls: CodeArray
+    cnt: IntArray
+    ptr: IntArray
+    n_classes: int
+    total: int
+
+    @property
+    def n_elements(self) -> int:
+        """Number of elements, that is one more than the number of candidate cuts."""
+        return int(self.ptr.shape[0]) - 1
+
+    def part_counts(self, starts: IntArray) -> IntArray:
+        """Class counts of the parts that begin at the elements ``starts``."""
+        counts: IntArray = part_counts(self.cls, self.cnt, self.ptr, starts, self.n_classes)
+        return counts
+
+    def coarsened(self, starts: IntArray) -> Axis:
+        """Axis whose elements are the blocks of this one's that begin at ``starts``."""
+        cls, cnt, ptr = _coarsen(self.cls, self.cnt, self.ptr, starts, self.n_classes)
+        return Axis(cls, cnt, ptr, self.n_classes, self.total)
+
+
+@dataclass(frozen=True, slots=True)
+class Values:
+    """Where the distinct values lie, to name the two neighbours of a cut.
+
+    Either one sorted list a class (``merged``: ``first`` holds the lists end to end, ``last`` is unused and
+    the offsets say where each begins), or the first and last value of each element.
+    """
+
+    first: FloatArray
+    last: FloatArray
+    offsets: IntArray
+    missing: IntArray
+    merged: bool
+
+    def neighbours(self, starts: IntArray, counts: IntArray) -> tuple[FloatArray, FloatArray]:
+        """Largest value left and smallest value right of each cut; NaN stands for missing values."""
+        n_cuts = starts.shape[0] - 1
+        if not self.merged:
+            return self.last[starts[1:] - 1].copy(), self.first[starts[1:]].copy()
+        below = np.full(n_cuts, np.nan)
+        above = np.full(n_cuts, np.nan)
+        left = np.cumsum(counts[:-1], axis=0) - self.missing
+        for j in range(self.offsets.shape[0] - 1):
+            lo, hi = self.offsets[j], self.offsets[j + 1]
+            if lo == hi:
+                continue
+            at = left[:, j] + lo
+            has_left, has_right = at > lo, at < hi
+            np.fmax(below, self.first[np.maximum(at - 1, lo)], out=below, where=has_left)
+            np.fmin(above, self.first[np.minimum(at, hi - 1)], out=above, where=has_right)
+        return below, above
+
+
+@kernel
+def _whole_range(values):  # type: ignore[no-untyped-def]
+    """Least and greatest value if all that are not missing are whole numbers, else (1, 0); missing count."""
+    lo, hi, missing = np.inf, -np.inf, 0
+    for x in values:
+        if x == np.floor(x) and -_WHOLE_LIMIT < x < _WHOLE_LIMIT:
+            lo = min(lo, x)
+            hi = max(hi, x)
+        elif np.isnan(x):
+            missing += 1
+        else:
+            return 1.0, 0.0, missing
+    return lo, hi, missing
+
+
+@kernel
+def _count_whole(values, codes, weights, lo, table):  # type: ignore[no-untyped-def]
+    """Add the rows to ``table[value - lo + 1, class]``; row 0 is for missing values."""
+    weighted = weights.shape[0] > 0
+    for i in range(values.shape[0]):
+        x = values[i]
+        at = 0 if np.isnan(x) else int(x - lo) + 1
+        table[at, codes[i]] += weights[i] if weighted else 1
+
+
+@kernel
+def _deal(values, codes, n_classes):  # type: ignore[no-untyped-def]
+    """Deal the values into one list a class, end to end; missing values are only counted."""
+    offsets = np.zeros(n_classes + 1, np.int64)
+    missing = np.zeros(n_classes, np.int64)
+    for i in range(values.shape[0]):
+        if np.isnan(values[i]):
+            missing[codes[i]] += 1
+        else:
+            offsets[codes[i] + 1] += 1
+    for j in range(n_classes):
+        offsets[j + 1] += offsets[j]
+    at = offsets[:-1].copy()
+    dealt = np.empty(offsets[n_classes], np.float64)
+    for i in range(values.shape[0]):
+        if not np.isnan(values[i]):
+            j = codes[i]
+            dealt[at[j]] = values[i]
+            at[j] += 1
+    return dealt, offsets, missing
+
+
+@kernel
+def _merge(dealt, offsets, missing, cls, cnt, ptr):  # type: ignore[no-untyped-def]
+    """Merge one sorted list a class into elements; return the numbers of elements and entries."""
+    n_classes = missing.shape[0]
+    e = i = 0
+    ptr[0] = 0
+    for j in range(n_classes):
+        if missing[j] > 0:
+            cls[i], cnt[i] = j, missing[j]
+            i += 1
+    if i > 0:
+        e = 1
+        ptr[1] = i
+    pure = cls[0] if i == 1 else -1
+    at = offsets[:-1].copy()
+    # Classes with values left, and the least of them; kept in class order.
+    live = np.empty(n_classes, np.int64)
+    head = np.empty(n_classes, np.float64)
+    n_live = 0
+    for j in range(n_classes):
+        if offsets[j] < offsets[j + 1]:
+            live[n_live] = j
+            head[n_live] = dealt[offsets[j]]
+            n_live += 1
+    while n_live > 0:
+        least = head[0]
+        second = np.inf
+        winner = 0
+        for a in range(1, n_live):
+            x = head[a]
+            if x < least:
+                second = least
+                least = x
+                winner = a
+            elif x < second:
+                second = x
+        if n_live == 1 or least < second:
+            # A run of one class up to the next value of any other: one pure element.
+            j = live[winner]
+            stop = offsets[j + 1]
+            k = at[j]
+            if n_live == 1:
+                k = stop
+            else:
+                while k < stop and dealt[k] < second:
+                    k += 1
+            if pure == j:
+                cnt[i - 1] += k - at[j]
+            else:
+                cls[i], cnt[i] = j, k - at[j]
+                i += 1
+                e += 1
+                ptr[e] = i
+            pure = j
+            at[j] = k
+            if k < stop:
+                head[winner] = dealt[k]
+            else:
+                n_live -= 1
+                for a in range(winner, n_live):
+                    live[a] = live[a + 1]
+                    head[a] = head[a + 1]
+        else:
+            a = 0
+            while a < n_live:
+                if head[a] != least:
+                    a += 1
+                    continue
+                j = live[a]
+                stop = offsets[j + 1]
+                k = at[j]
+                while k < stop and dealt[k] == least:
+                    k += 1
+                cls[i], cnt[i] = j, k - at[j]
+                i += 1
+                at[j] = k
+                if k < stop:
+                    head[a] = dealt[k]
+                    a += 1
+                else:
+                    n_live -= 1
+                    for b in range(a, n_live):
+                        live[b] = live[b + 1]
+                        head[b] = head[b + 1]
+            pure = -1
+            e += 1
+            ptr[e] = i
+    return e, i
+
+
+@kernel
+def _gather(values, codes, weights, order, n_classes):  # type: ignore[no-untyped-def]
+    """Elements of rows already put in order (missing values last, which become the first element)."""
+    n = order.shape[0]
+    weighted = weights.shape[0] > 0
+    cls = np.empty(n, np.int32)
+    cnt = np.empty(n, np.int64)
+    ptr = np.zeros(n + 1, np.int64)
+    first = np.empty(n, np.float64)
+    last = np.empty(n, np.float64)
+    counts = np.zeros(n_classes, np.int64)
+    n_missing = 0
+    while n_missing < n and np.isnan(values[order[n - 1 - n_missing]]):
+        n_missing += 1
+    e = i = 0
+    pure = -1
+    row = n - n_missing if n_missing else 0
+    while True:
+        x = values[order[row]]
+        stop = row
+        limit = n if np.isnan(x) else n - n_missing
+        n_seen = 0
+        while stop < limit and (np.isnan(x) or values[order[stop]] == x):
+            j = codes[order[stop]]
+            w = weights[order[stop]] if weighted else 1
+            if counts[j] == 0 and w > 0:
+                cls[i + n_seen] = j
+                n_seen += 1
+            counts[j] += w
+            stop += 1
+        # A few classes at most share a value, so an insertion sort puts them in class order.
+        for a in range(i + 1, i + n_seen):
+            j = cls[a]
+            b = a
+            while b > i and cls[b - 1] > j:
+                cls[b] = cls[b - 1]
+                b -= 1
+            cls[b] = j
+        if n_seen == 1 and cls[i] == pure:
+            cnt[i - 1] += counts[pure]
+            counts[pure] = 0
+            last[e - 1] = x
+        elif n_seen > 0:
+            for a in range(i, i + n_seen):
+                cnt[a] = counts[cls[a]]
+                counts[cls[a]] = 0
+            pure = cls[i] if n_seen == 1 else -1
+            first[e] = last[e] = x
+            i += n_seen
+            e += 1
+            ptr[e] = i
+        if n_missing and stop == n:
+            row = 0
+            if n == n_missing:
+                break
+        else:
+            row = stop
+        if row == n - n_missing:
+            break
+    return cls[:i].copy(), cnt[:i].copy(), ptr[: e + 1].copy(), first[:e].copy(), last[:e].copy()
+
+
+@kernel
+def _from_table(table):  # type: ignore[no-untyped-def]
+    """Elements of a dense table of counts, empty rows left out; the table row where each begins and ends."""
+    n_rows, n_classes = table.shape
+    size = 0
+    for v in range(n_rows):
+        for j in range(n_classes):
+            size += table[v, j] > 0
+    cls = np.empty(size, np.int32)
+    cnt = np.empty(size, np.int64)
+    ptr = np.zeros(min(n_rows, size) + 1, np.int64)
+    first = np.empty(min(n_rows, size), np.int64)
+    last = np.empty(min(n_rows, size), np.int64)
+    e = i = 0
+    pure = -1
+    for v in range(n_rows):
+        begin = i
+        for j in range(n_classes):
+            if table[v, j] > 0:
+                cls[i], cnt[i] = j, table[v, j]
+                i += 1
+        if i == begin:
+            continue
+        if i - begin == 1 and cls[begin] == pure:
+            cnt[begin - 1] += cnt[begin]
+            i = begin
+        else:
+            pure = cls[begin] if i - begin == 1 else -1
+            first[e] = v
+            e += 1
+        last[e - 1] = v
+        ptr[e] = i
+    return cls[:i].copy(), cnt[:i].copy(), ptr[: e + 1].copy(), first[:e].copy(), last[:e].copy()
+
+
+@kernel
+def part_counts(cls, cnt, ptr, starts, n_classes):  # type: ignore[no-untyped-def]
+    """Class counts of the parts that begin at the elements ``starts``."""
+    n_parts = starts.shape[0]
+    counts = np.zeros((n_parts, n_classes), np.int64)
+    for p in range(n_parts):
+        stop = starts[p + 1] if p + 1 < n_parts else ptr.shape[0] - 1
+        for i in range(ptr[starts[p]], ptr[stop]):
+            counts[p, cls[i]] += cnt[i]
+    return counts
+
+
+@kernel
+def _coarsen(cls, cnt, ptr, starts, n_classes):  # type: ignore[no-untyped-def]
+    """Elements joined into blocks that begin at ``starts``."""
+    n_blocks = starts.shape[0]
+    out_ptr = np.zeros(n_blocks + 1, np.int64)
+    size = 0
+    for b in range(n_blocks):
+        stop = starts[b + 1] if b + 1 < n_blocks else ptr.shape[0] - 1
+        size += min(n_classes, ptr[stop] - ptr[starts[b]])
+    out_cls = np.empty(size, np.int32)
+    out_cnt = np.empty(size, np.int64)
+    counts = np.zeros(n_classes, np.int64)
+    at = 0
+    for b in range(n_blocks):
+        stop = starts[b + 1] if b + 1 < n_blocks else ptr.shape[0] - 1
+        for i in range(ptr[starts[b]], ptr[stop]):
+            counts[cls[i]] += cnt[i]
+        for j in range(n_classes):
+            if counts[j] > 0:
+                out_cls[at], out_cnt[at] = j, counts[j]
+                counts[j] = 0
+                at += 1
+        out_ptr[b + 1] = at
+    return out_cls[:at].copy(), out_cnt[:at].copy(), out_ptr
+
+
+@kernel
+def block_starts(cnt, ptr, rows):  # type: ignore[no-untyped-def]
+    """Elements that begin a block, if blocks close at ``rows`` rows and a heavier element begins its own."""
+    n_elements = ptr.shape[0] - 1
+    starts = np.empty(n_elements, np.int64)
+    n_blocks = 0
+    size = rows
+    for e in range(n_elements):
+        own = 0
+        for i in range(ptr[e], ptr[e + 1]):
+            own += cnt[i]
+        if size >= rows or own >= rows:
+            starts[n_blocks] = e
+            n_blocks += 1
+            size = 0
+        size += own
+    return starts[:n_blocks].copy()
+
+
+def _read_only(array: npt.NDArray[Scalar]) -> npt.NDArray[Scalar]:
+    """Give a read-only view: kernels then meet one type of array, whoever owns it, and compile once."""
+    view = array.view()
+    view.flags.writeable = False
+    return view
+
+
+def axis_of_counts(counts: IntArray) -> tuple[Axis, IntArray]:
+    """Axis of elements that carry counts, and the row of ``counts`` where each element of the axis begins."""
+    counts = np.ascontiguousarray(counts, dtype=np.int64)
+    cls, cnt, ptr, first, _ = _from_table(_read_only(counts))
+    return Axis(cls, cnt, ptr, counts.shape[1], int(cnt.sum())), first
+
+
+def axis_of_values(
+    values: FloatArray, codes: CodeArray, n_classes: int, weights: IntArray | None
+) -> tuple[Axis, Values]:
+    """Axis of a numeric column: count when the values are few whole numbers, else sort."""
+    values = _read_only(np.ascontiguousarray(values, dtype=np.float64))
+    codes = _read_only(np.ascontiguousarray(codes, dtype=np.int32))
+    no_weights = np.empty(0, np.int64)
+    each = _read_only(no_weights if weights is None else np.ascontiguousarray(weights, dtype=np.int64))
+    n = values.shape[0]
+    unused = np.empty(0, np.int64)
+    lo, hi, n_missing = _whole_range(values)
+    if n_missing == n:
+        lo = hi = 0.0
+    if lo <= hi and (hi - lo + 2) * n_classes <= max(n // 2, 1024):
+        table = np.zeros((int(hi - lo) + 2, n_classes), np.int64)
+        _count_whole(values, codes, each, lo, table)
+        cls, cnt, ptr, first, last = _from_table(_read_only(table))
+        lookup = np.arange(-1, table.shape[0] - 1) + lo
+        lookup[0] = np.nan
+        spots = Values(lookup[first], lookup[last], unused, unused, merged=False)
+        return Axis(cls, cnt, ptr, n_classes, int(cnt.sum())), spots
+    if weights is None and n_classes <= _MOST_MERGED_CLASSES:
+        dealt, offsets, missing = _deal(values, codes, n_classes)
+        for j in range(n_classes):
+            dealt[offsets[j] : offsets[j + 1]].sort()
+        cls = np.empty(n, np.int32)
+        cnt = np.empty(n, np.int64)
+        ptr = np.empty(n + 1, np.int64)
+        n_elements, n_entries = _merge(dealt, offsets, missing, cls, cnt, ptr)
+        axis = Axis(cls[:n_entries], cnt[:n_entries], ptr[: n_elements + 1], n_classes, n)
+        return axis, Values(dealt, dealt, offsets, missing, merged=True)
+    order = np.argsort(values)
+    cls, cnt, ptr, first, last = _gather(values, codes, each, order, n_classes)
+    axis = Axis(cls, cnt, ptr, n_classes, int(cnt.sum()))
+    return axis, Values(first, last, unused, unused, merged=False)

@@ -1,0 +1,1 @@
+"""Coclusters of large sparse tables."""

@@ -1,0 +1,1 @@
+"""Grids over several variables, with and without a target."""

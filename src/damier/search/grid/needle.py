@@ -1,0 +1,218 @@
+"""Needles in haystacks: interactions of several variables none of which shows anything alone.
+
+Two cheap stand-ins for the cost, for a centred target t (a random half of the classes when there are more
+than two) and steps f_k of +1 and -1 on the axes:
+
+- `climb` maximises |sum_i t_i prod_k f_k(x_ik)| one axis at a time with prefix sums;
+- `screen` computes it for every subset of a given size at once, from one cut an axis and one bit a row: a
+subset costs
+  an exclusive or and two bit counts for 64 rows. Cuts may lie well off the pattern's: moving them is the
+  next step.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from damier.search.kernels import count_bits, inner, kernel
+
+
+@inner
+def _flip(signal: Any, order: Any, lo: Any, hi: Any) -> None:
+    for i in range(lo, hi):
+        signal[order[i]] = -signal[order[i]]
+
+
+@inner
+def _climb_interval(signal: Any, order: Any, fresh: Any, now: Any, toll: Any) -> Any:
+    """Return where the best step of a numeric axis lies, 0 for none; `now` is where the present one does."""
+    total = 0.0
+    highest, lowest = 0.0, 0.0
+    high_at, low_at = np.int64(0), np.int64(0)
+    for i in range(order.shape[0]):
+        if fresh[i]:
+            if total > highest:
+                highest = total
+                high_at = np.int64(i)
+            elif total < lowest:
+                lowest = total
+                low_at = np.int64(i)
+        weight = signal[order[i]]
+        total += -weight if i < now else weight
+    best, at = abs(total) + toll, np.int64(0)
+    if abs(total - 2.0 * highest) > best:
+        best, at = abs(total - 2.0 * highest), high_at
+    if abs(total - 2.0 * lowest) > best:
+        at = low_at
+    if at != now:
+        _flip(signal, order, min(at, now), max(at, now))
+    return at
+
+
+@inner
+def _climb_groups(
+    signal: Any,
+    order: Any,
+    value_start: Any,
+    group: Any,
+    base: Any,
+    n_values: Any,
+    divided: Any,
+    scores: Any,
+    toll: Any,
+) -> Any:
+    """Give each value of an axis its best sign; returns whether it is divided, and whether it changed."""
+    total, strength = 0.0, 0.0
+    n_low = 0
+    for value in range(n_values):
+        score = 0.0
+        for i in range(value_start[base + value], value_start[base + value + 1]):
+            score += signal[order[i]]
+        if divided and group[base + value] == 0:
+            score = -score
+        scores[value] = score
+        total += score
+        strength += abs(score)
+        n_low += 1 if score < 0.0 else 0
+    divide = strength > abs(total) + toll * np.sqrt(n_values - 1.0) and 0 < n_low < n_values
+    changed = False
+    for value in range(n_values):
+        at = base + value
+        was = divided and group[at] == 0
+        low = divide and scores[value] < 0.0
+        group[at] = 1 if divide and not low else 0
+        if was != low:
+            changed = True
+            _flip(signal, order, np.int64(value_start[at]), np.int64(value_start[at + 1]))
+    return divide, changed
+
+
+@kernel
+def climb(
+    problem: Any,
+    grid: Any,
+    work: Any,
+    target: Any,
+    start: Any,
+    group: Any,
+    sets: Any,
+    others: Any,
+    toll: Any,
+    scores: Any,
+) -> None:
+    """From each row of `sets`, axes cut in two as `start` and `group` say, climb until no axis changes.
+
+    The axes of the set move first, freely; then those of `others` join, a step being made only if it gains
+    more than `toll`. ``scores`` receives |sum of the signal|; the grid is left with the parts of the last
+    set.
+    """
+    n_sets = sets.shape[0]
+    signal, n_parts = work.signal, grid.n_parts
+    for t in range(n_sets):
+        for row in range(signal.shape[0]):
+            signal[row] = target[row]
+        for axis in range(n_parts.shape[0]):
+            n_parts[axis] = 1
+        for phase in range(2):
+            axes = sets[t] if phase == 0 else others
+            n = axes.shape[0]
+            if phase == 0:
+                for d in range(n):
+                    axis = axes[d]
+                    if problem.n_values[axis] < 2:
+                        continue
+                    n_parts[axis] = 2
+                    order = problem.order[axis]
+                    if problem.categorical[axis]:
+                        base = problem.first_value[axis]
+                        for at in range(base, base + problem.n_values[axis]):
+                            grid.group[at] = group[at]
+                            if group[at] == 0:
+                                lo, hi = problem.value_start[at], problem.value_start[at + 1]
+                                _flip(signal, order, np.int64(lo), np.int64(hi))
+                    else:
+                        grid.start[axis, 1] = start[axis]
+                        _flip(signal, order, np.int64(0), np.int64(start[axis]))
+            idle = 0
+            for step in range(60 * n):
+                axis = axes[step % n]
+                changed = False
+                if problem.n_values[axis] < 2:
+                    pass
+                elif problem.categorical[axis]:
+                    divide, changed = _climb_groups(
+                        signal,
+                        problem.order[axis],
+                        problem.value_start,
+                        grid.group,
+                        problem.first_value[axis],
+                        problem.n_values[axis],
+                        n_parts[axis] == 2,
+                        work.scores,
+                        toll * phase,
+                    )
+                    n_parts[axis] = 2 if divide else 1
+                else:
+                    now = np.int64(grid.start[axis, 1]) if n_parts[axis] == 2 else np.int64(0)
+                    at = _climb_interval(signal, problem.order[axis], problem.fresh[axis], now, toll * phase)
+                    changed = at != now
+                    grid.start[axis, 1] = at
+                    n_parts[axis] = 2 if at > 0 else 1
+                idle = 0 if changed else idle + 1
+                if idle >= n or work.stop[0] != 0:
+                    break
+        total = 0.0
+        for row in range(signal.shape[0]):
+            total += signal[row]
+        scores[t] = abs(total)
+
+
+@kernel
+def screen(
+    bits: Any, target: Any, share: Any, top_score: Any, top_set: Any, chosen: Any, prefix: Any
+) -> None:
+    """Score all subsets of the rows of `bits` of a given size; keep the best in `top_score` and `top_set`.
+
+    `chosen` (0 .. size-1) and `prefix` (zeros, size times the words of a row) are the memory to work in.
+
+    The score is |sum over rows of (target - share) times the product of the subset's signs|, a set bit
+    being the sign -1; up to a constant and a factor.
+    """
+    n, n_words = bits.shape
+    n_top = top_score.shape[0]
+    size = chosen.shape[0]
+    for t in range(n_top):
+        top_score[t] = -1.0
+    weakest = 0
+    depth = 0
+    while True:
+        # prefix[d] is the exclusive or of the first d chosen rows
+        while depth < size - 1:
+            for w in range(n_words):
+                prefix[depth + 1, w] = prefix[depth, w] ^ bits[chosen[depth], w]
+            depth += 1
+        for last in range(chosen[size - 2] + 1, n):
+            ones, both = np.int64(0), np.int64(0)
+            for w in range(n_words):
+                word = prefix[size - 1, w] ^ bits[last, w]
+                ones += count_bits(word)
+                both += count_bits(word & target[w])
+            score = abs(both - share * ones)
+            if score > top_score[weakest]:
+                top_score[weakest] = score
+                for d in range(size - 1):
+                    top_set[weakest, d] = chosen[d]
+                top_set[weakest, size - 1] = last
+                for t in range(n_top):
+                    if top_score[t] < top_score[weakest]:
+                        weakest = t
+        depth = size - 2
+        while depth >= 0 and chosen[depth] == n - size + depth:
+            depth -= 1
+        if depth < 0:
+            return
+        chosen[depth] += 1
+        for d in range(depth + 1, size - 1):
+            chosen[d] = chosen[d - 1] + 1

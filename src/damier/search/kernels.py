@@ -1,0 +1,77 @@
+"""What all kernels share: their decorators, log factorials, scattered bits, random numbers.
+
+Kernels take arrays and scalars, release the GIL, and divide as NumPy does (by zero: infinity or NaN, no
+exception). Random state is an argument, never global.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numba
+import numpy as np
+import numpy.typing as npt
+
+from damier.criteria import log_factorials
+
+IntArray = npt.NDArray[np.int64]
+CodeArray = npt.NDArray[np.int32]
+WordArray = npt.NDArray[np.uint64]
+FloatArray = npt.NDArray[np.float64]
+BoolArray = npt.NDArray[np.bool_]
+
+# Compiled functions that Python calls.
+kernel = numba.njit(cache=True, nogil=True, error_model="numpy")
+# Compiled functions that only kernels call: without a way in from Python they take half the time to compile.
+inner = numba.njit(
+    cache=True, nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True
+)
+
+# Beyond the table Stirling's series is exact to the last digit, so the table need not grow with the data.
+_LARGEST_TABLE = 1 << 21
+_HALF_LOG_TWO_PI = 0.5 * math.log(2.0 * math.pi)
+GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+
+
+def factorial_table(largest: int) -> FloatArray:
+    """Return the shared table of log n! up to ``largest``, or up to where Stirling's series takes over."""
+    return log_factorials(min(largest, _LARGEST_TABLE))
+
+
+@kernel
+def log_factorial(table: FloatArray, n: int) -> float:
+    """Read log n!, from the table where it reaches."""
+    if n < table.shape[0]:
+        # Unsigned, or each reading would first be tested for counting from the end.
+        return table[np.uint64(n)]  # type: ignore[no-any-return]
+    x = float(n)
+    return (x + 0.5) * math.log(x) - x + _HALF_LOG_TWO_PI + 1.0 / (12.0 * x) - 1.0 / (360.0 * x * x * x)
+
+
+def scatter(words: Any) -> Any:
+    """Scatter the bits of 64-bit words, one or an array (the finalizer of splitmix64)."""
+    words = np.uint64(words) + GOLDEN
+    words = (words ^ (words >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    words = (words ^ (words >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return words ^ (words >> np.uint64(31))
+
+
+# The same inside kernels, for one word.
+mix = inner(scatter)
+
+
+@inner
+def count_bits(word: Any) -> Any:
+    """Count the bits that are set in a 64-bit word."""
+    word = word - ((word >> np.uint64(1)) & np.uint64(0x5555555555555555))
+    word = (word & np.uint64(0x3333333333333333)) + ((word >> np.uint64(2)) & np.uint64(0x3333333333333333))
+    word = (word + (word >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
+    return np.int64((word * np.uint64(0x0101010101010101)) >> np.uint64(56))
+
+
+@inner
+def uniform(state: WordArray) -> float:
+    """Draw a float in [0, 1) and advance the state, an array of one word (splitmix64)."""
+    state[0] += GOLDEN
+    return np.float64(mix(state[0]) >> np.uint64(11)) * (1.0 / 9007199254740992.0)

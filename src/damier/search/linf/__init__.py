@@ -1,0 +1,1 @@
+"""Rectangles on random projections."""

@@ -1,0 +1,154 @@
+"""Rectangles that cover the bins of one class on a square matrix of bins (Wilkinson, "Linf", section 2.4).
+
+Legend: ``own`` and ``other`` count the rows of the current class and of all others in each bin; their first
+``b`` rows and columns are in use. A bin is *blocked* when ``other > tolerance * own``, so that with tolerance
+zero rectangles hold pure and empty bins only. A rectangle is ``(first, last)`` along x, then along y, both
+bins included. Loops stand where slices could be assigned: those take seconds to compile.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from damier.search.kernels import inner
+
+IntArray = npt.NDArray[np.int64]
+
+
+@inner
+def prefix_sums(matrix: IntArray, b: int, sums: IntArray) -> None:
+    """Fill ``sums`` so that ``sums[i, j]`` adds up the first i rows and j columns of the matrix."""
+    for j in range(b + 1):
+        sums[0, j] = 0
+    for i in range(b):
+        along = 0
+        sums[i + 1, 0] = 0
+        for j in range(b):
+            along += matrix[i, j]
+            sums[i + 1, j + 1] = sums[i, j + 1] + along
+
+
+@inner
+def inside(sums: IntArray, x0: int, x1: int, y0: int, y1: int) -> int:
+    """Add up a rectangle, bins x0 .. x1 by y0 .. y1, from prefix sums."""
+    return int(sums[x1 + 1, y1 + 1] - sums[x0, y1 + 1] - sums[x1 + 1, y0] + sums[x0, y0])
+
+
+@inner
+def grow_rectangle(blocked_x: IntArray, blocked_y: IntArray, i: int, j: int) -> tuple[int, int, int, int]:
+    """Grow a rectangle around one bin, a side at a time in a spiral, until every side is stopped.
+
+    Bit y of ``blocked_x[x + 1]`` and bit x of ``blocked_y[y + 1]`` tell that a bin is blocked; the first and
+    the last entry, beyond the matrix, have all bits set. The spiral goes up (y grows), right, down and left.
+    A side that is stopped stays so, as the strip of bins it would take in only becomes longer.
+    """
+    x0, x1, y0, y1 = i, i, j, j
+    width, height = np.int64(1) << i, np.int64(1) << j
+    up, right, down, left = True, True, True, True
+    while up or right or down or left:
+        if up:
+            up = blocked_y[y1 + 2] & width == 0
+            if up:
+                y1 += 1
+                height |= np.int64(1) << y1
+        if right:
+            right = blocked_x[x1 + 2] & height == 0
+            if right:
+                x1 += 1
+                width |= np.int64(1) << x1
+        if down:
+            down = blocked_y[y0] & width == 0
+            if down:
+                y0 -= 1
+                height |= np.int64(1) << y0
+        if left:
+            left = blocked_x[x0] & height == 0
+            if left:
+                x0 -= 1
+                width |= np.int64(1) << x0
+    return x0, x1, y0, y1
+
+
+@inner
+def rows_alone(own: IntArray, other: IntArray, b: int, tolerance: float) -> tuple[int, int]:
+    """Count the rows of the current class and those of the others in the bins that are not blocked."""
+    held, strangers = 0, 0
+    for i in range(b):
+        for j in range(b):
+            if other[i, j] <= tolerance * own[i, j]:
+                held += own[i, j]
+                strangers += other[i, j]
+    return held, strangers
+
+
+@inner
+def cover_bins(
+    own: IntArray, other: IntArray, b: int, tolerance: float, min_cover: float, rectangles: IntArray
+) -> tuple[int, int]:
+    """Cover a bin matrix greedily; write the rectangles, return their number and the rows they cover.
+
+    The next rectangle is the one with the most rows of the class not yet covered, less the rows of other
+    classes in it and in the bins that border it; it must hold more than ``min_cover`` such rows. What a bin
+    grows into does not depend on what is covered, so every bin is grown once.
+    """
+    # A matrix has 2 log2 n bins a side: 62 of them stand for more rows than there are.
+    blocked_x, blocked_y = np.zeros(b + 2, np.int64), np.zeros(b + 2, np.int64)
+    blocked_x[0] = blocked_x[b + 1] = blocked_y[0] = blocked_y[b + 1] = -1
+    left = np.empty((b, b), np.int64)
+    for i in range(b):
+        for j in range(b):
+            left[i, j] = own[i, j]
+            if other[i, j] > tolerance * own[i, j]:
+                blocked_x[i + 1] |= np.int64(1) << j
+                blocked_y[j + 1] |= np.int64(1) << i
+    sums = np.empty((b + 1, b + 1), np.int64)
+    prefix_sums(left, b, sums)
+    others = np.empty((b + 1, b + 1), np.int64)
+    prefix_sums(other, b, others)
+    grown = np.empty((b * b, 5), np.int64)
+    n_grown = 0
+    p0, p1, q0, q1 = -1, -1, -1, -1
+    for i in range(b):
+        for j in range(b):
+            if own[i, j] == 0 or (blocked_x[i + 1] >> j) & 1 == 1:
+                continue
+            x0, x1, y0, y1 = grow_rectangle(blocked_x, blocked_y, i, j)
+            if x0 == p0 and x1 == p1 and y0 == q0 and y1 == q1:
+                continue  # neighbours mostly grow into the same rectangle
+            p0, p1, q0, q1 = x0, x1, y0, y1
+            if inside(sums, x0, x1, y0, y1) <= min_cover:
+                continue
+            grown[n_grown, 0], grown[n_grown, 1], grown[n_grown, 2], grown[n_grown, 3] = x0, x1, y0, y1
+            grown[n_grown, 4] = inside(
+                others, max(0, x0 - 1), min(b - 1, x1 + 1), max(0, y0 - 1), min(b - 1, y1 + 1)
+            )
+            n_grown += 1
+    n_chosen = 0
+    covered = 0
+    while n_chosen < rectangles.shape[0]:
+        best = -1
+        best_worth = 0
+        best_count = 0
+        kept = 0
+        for r in range(n_grown):
+            count = inside(sums, grown[r, 0], grown[r, 1], grown[r, 2], grown[r, 3])
+            if count > min_cover:  # those that hold too few will not hold more
+                if best < 0 or count - grown[r, 4] > best_worth:
+                    best, best_worth, best_count = kept, count - grown[r, 4], count
+                if kept < r:
+                    for k in range(5):
+                        grown[kept, k] = grown[r, k]
+                kept += 1
+        n_grown = kept
+        if best < 0:
+            break
+        for side in range(4):
+            rectangles[n_chosen, side] = grown[best, side]
+        for i in range(grown[best, 0], grown[best, 1] + 1):
+            for j in range(grown[best, 2], grown[best, 3] + 1):
+                left[i, j] = 0
+        prefix_sums(left, b, sums)
+        n_chosen += 1
+        covered += best_count
+    return n_chosen, covered

@@ -1,0 +1,285 @@
+"""Random projections onto two axes of small whole weights, and their bins (Wilkinson, "Linf", 2.2, 2.3).
+
+Inputs are whole numbers (a scaled column times a unit), so that a projection is the same whatever the order
+it is added up in, and fitting and scoring place every row in the same bin.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from damier.search.kernels import inner
+from damier.search.linf.cover import cover_bins, rows_alone
+
+IntArray = npt.NDArray[np.int64]
+FloatArray = npt.NDArray[np.float64]
+SmallArray = npt.NDArray[np.int32]
+
+# Rows projected at a time: the sum stays in the fastest cache while columns are added to it.
+_BLOCK = 1024
+# Sums of weights this large, of columns within -1 .. 2, are exact in the float32 of scoring.
+_MOST_WEIGHT = 60
+
+
+@inner
+def uniform(state: IntArray) -> float:
+    """Draw from ]0, 1[ and advance the state: two multiplicative generators combined (L'Ecuyer, 1988).
+
+    Kernels carry their own generator so that a member depends on its seed alone, not on a thread.
+    """
+    state[0] = state[0] * 40014 % 2147483563
+    state[1] = state[1] * 40692 % 2147483399
+    drawn = state[0] - state[1]
+    if drawn < 1:
+        drawn += 2147483562
+    return float(drawn / 2147483563.0)
+
+
+@inner
+def separation(projected: FloatArray, alive: IntArray, current: int) -> float:
+    """Distance of the current class's mean to the closest other one (section 2.2.2); 0 if it is alone."""
+    closest = np.inf
+    for k in range(projected.shape[0]):
+        if k != current and alive[k] > 0:
+            closest = min(closest, abs(projected[k] - projected[current]))
+    return float(closest) if closest < np.inf else 0.0
+
+
+@inner
+def draw_axis(
+    n_used: int,
+    odds: FloatArray,
+    means: FloatArray,
+    alive: IntArray,
+    current: int,
+    n_steps: int,
+    state: IntArray,
+    order: IntArray,
+    projected: FloatArray,
+    weights: IntArray,
+) -> float:
+    """Draw weights -1, 0, 1 with ``n_used`` of them not 0; anneal the signs; return the separation.
+
+    Columns are drawn without replacement in proportion to their ``odds``. ``means`` is classes x columns.
+    ``order`` (as long as ``weights``) and ``projected`` (as long as ``alive``) are room to work in.
+    """
+    n_columns = weights.shape[0]
+    total = 0.0
+    for j in range(n_columns):
+        order[j] = j
+        weights[j] = 0
+        total += odds[j]
+    for used in range(n_used):
+        target = uniform(state) * total
+        at = used
+        while at < n_columns - 1 and target >= odds[order[at]]:
+            target -= odds[order[at]]
+            at += 1
+        total -= odds[order[at]]
+        order[used], order[at] = order[at], order[used]
+        weights[order[used]] = 1 if uniform(state) < 0.5 else -1
+    for k in range(means.shape[0]):
+        projected[k] = 0.0
+        for used in range(n_used):
+            projected[k] += weights[order[used]] * means[k, order[used]]
+    distance = separation(projected, alive, current)
+    for step in range(n_steps):
+        j = order[int(uniform(state) * n_used)]
+        change = 2.0 * weights[j]
+        for k in range(means.shape[0]):
+            projected[k] -= change * means[k, j]
+        changed = separation(projected, alive, current)
+        # A worse sign is kept with a probability that falls to zero.
+        if changed > distance or uniform(state) < 0.1 * (1.0 - (step + 1.0) / n_steps):
+            distance = changed
+            weights[j] = -weights[j]
+        else:
+            for k in range(means.shape[0]):
+                projected[k] += change * means[k, j]
+    return float(distance)
+
+
+@inner
+def project(
+    columns: SmallArray,
+    shares: SmallArray,
+    place: IntArray,
+    n_rows: int,
+    chosen: IntArray,
+    weights: IntArray,
+    limits: IntArray,
+    at: int,
+    out: SmallArray,
+) -> None:
+    """Add up the weighted columns of the first rows; the least and the greatest sum go to ``limits[at:]``.
+
+    Column ``j`` is read from ``shares[place[j]]`` when it is categorical (``place[j] >= 0``).
+    """
+    low, high = np.int32(2147483647), np.int32(-2147483648)
+    for start in range(0, n_rows, _BLOCK):
+        stop = min(n_rows, start + _BLOCK)
+        # Loops over slices start at zero: where an index could be negative they do not become vector code.
+        part = out[start:stop]
+        for i in range(stop - start):
+            part[i] = 0
+        for q in range(chosen.shape[0]):
+            if weights[q] != 0:
+                j = chosen[q]
+                source = columns[j, start:stop] if place[j] < 0 else shares[place[j], start:stop]
+                weight = np.int32(weights[q])
+                for i in range(stop - start):
+                    part[i] += weight * source[i]
+        for i in range(stop - start):
+            low = min(low, part[i])
+            high = max(high, part[i])
+    limits[at], limits[at + 1] = low, high
+
+
+@inner
+def bin_scale(low: int, high: int, n_bins: int) -> np.float32:
+    """Bins per unit of a projection, in the precision that scoring uses too."""
+    return np.float32(n_bins / (high - low + 1.0))
+
+
+@inner
+def bin_of(value: int, low: int, scale: np.float32, n_bins: int) -> int:
+    """Bin of a projected value that is not below ``low``."""
+    return min(int(np.float32(value - low) * scale), n_bins - 1)
+
+
+@inner
+def count_bins(
+    x: SmallArray,
+    y: SmallArray,
+    limits: IntArray,
+    n_rows: int,
+    codes: SmallArray,
+    current: int,
+    b: int,
+    own: IntArray,
+    other: IntArray,
+) -> None:
+    """Count the rows of the current class and of the others in b x b bins; limits are x's, then y's."""
+    x_scale = bin_scale(limits[0], limits[1], b)
+    y_scale = bin_scale(limits[2], limits[3], b)
+    x_low, y_low, top = np.float32(limits[0]), np.float32(limits[2]), np.int32(b - 1)
+    side, size = np.int32(b), np.int32(b * b)
+    counts = np.zeros(2 * b * b, np.int32)  # of the others, then of the current class
+    places = np.empty(_BLOCK, np.int32)
+    for start in range(0, n_rows, _BLOCK):
+        stop = min(n_rows, start + _BLOCK)
+        x_part, y_part, held = x[start:stop], y[start:stop], codes[start:stop]
+        for i in range(stop - start):  # as `bin_of`, in vector code
+            u = min(np.int32((np.float32(x_part[i]) - x_low) * x_scale), top)
+            v = min(np.int32((np.float32(y_part[i]) - y_low) * y_scale), top)
+            places[i] = u * side + v + (size if held[i] == current else np.int32(0))
+        for i in range(stop - start):
+            counts[places[i]] += 1
+    for row in range(b):
+        for column in range(b):
+            own[row, column] = counts[(b + row) * b + column]
+            other[row, column] = counts[row * b + column]
+
+
+class View(NamedTuple):
+    """The rows of a pass; categories are read as shares, and ``xy`` takes what the axes add up to.
+
+    ``xy[2]`` is room for an axis under trial.
+    """
+
+    columns: SmallArray
+    shares: SmallArray
+    place: IntArray
+    codes: SmallArray
+    chosen: IntArray
+    xy: SmallArray
+
+
+@inner
+def look(
+    view: View,
+    n_rows: int,
+    current: int,
+    b: int,
+    axes: IntArray,
+    limits: IntArray,
+    own: IntArray,
+    other: IntArray,
+) -> None:
+    """Project the first rows onto both axes and count them in bins."""
+    for a in range(2):
+        project(
+            view.columns, view.shares, view.place, n_rows, view.chosen, axes[a], limits, 2 * a, view.xy[a]
+        )
+    count_bins(view.xy[0], view.xy[1], limits, n_rows, view.codes, current, b, own, other)
+
+
+@inner
+def climb(
+    view: View,
+    n_rows: int,
+    current: int,
+    b: int,
+    axes: IntArray,
+    limits: IntArray,
+    own: IntArray,
+    other: IntArray,
+    n_steps: int,
+    odds: FloatArray,
+    tolerance: float,
+    least: float,
+    state: IntArray,
+    rectangles: IntArray,
+) -> None:
+    """Change one weight at a time, on each axis in turn, and keep what covers more of the first rows.
+
+    Columns are drawn in proportion to their ``odds``; a weight goes one up or down, within -2 .. 2.
+    """
+    look(view, n_rows, current, b, axes, limits, own, other)
+    xy = view.xy
+    _, most = cover_bins(own, other, b, tolerance, least, rectangles)
+    total = 0.0
+    for q in range(odds.shape[0]):
+        total += odds[q]
+    for step in range(n_steps):
+        a = step % 2
+        target = uniform(state) * total
+        q = 0
+        while q < odds.shape[0] - 1 and target >= odds[q]:
+            target -= odds[q]
+            q += 1
+        before = axes[a, q]
+        after = before + (1 if uniform(state) < 0.5 else -1)
+        total_weight = abs(after) - abs(before)
+        for k in range(odds.shape[0]):
+            total_weight += abs(axes[a, k])
+        if abs(after) > 2:
+            after = 0
+        elif total_weight == 0 or total_weight > _MOST_WEIGHT:
+            after = -before
+        change = np.int32(after - before)
+        j = view.chosen[q]
+        source = view.columns[j] if view.place[j] < 0 else view.shares[view.place[j]]
+        low, high = limits[2 * a], limits[2 * a + 1]
+        first, last = np.int32(2147483647), np.int32(-2147483648)
+        for i in range(n_rows):
+            value = np.int32(xy[a, i] + change * source[i])
+            xy[2, i] = value
+            first = min(first, value)
+            last = max(last, value)
+        limits[2 * a], limits[2 * a + 1] = first, last
+        count_bins(xy[2 * (1 - a)], xy[a + 1], limits, n_rows, view.codes, current, b, own, other)
+        covered = 0
+        # No more can be covered than is alone in its bins.
+        if rows_alone(own, other, b, tolerance)[0] > most:
+            _, covered = cover_bins(own, other, b, tolerance, least, rectangles)
+        if covered > most:
+            most = covered
+            axes[a, q] = after
+            for i in range(n_rows):
+                xy[a, i] = xy[2, i]
+        else:
+            limits[2 * a], limits[2 * a + 1] = low, high

@@ -1,0 +1,279 @@
+from dataclasses import replace
+
+import numba
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from damier.search.linf import cover as linf_cover
+from damier.search.linf import project as linf_project
+from damier.search.linf.search import PAPER, REFINED, find_covers
+from tests import naive
+
+UNIT = 1 << 17
+
+
+def entry(kernel):
+    """Compile a way into an inner kernel: it has none of its own."""
+
+    @numba.njit
+    def call(*arguments):
+        return kernel(*arguments)
+
+    return call
+
+
+cover_bins = entry(linf_cover.cover_bins)
+project = entry(linf_project.project)
+count_bins = entry(linf_project.count_bins)
+draw_axis = entry(linf_project.draw_axis)
+uniform = entry(linf_project.uniform)
+climb = entry(linf_project.climb)
+
+
+@st.composite
+def bin_matrices(draw):
+    b = draw(st.integers(1, 9))
+    seed = draw(st.integers(0, 2**32 - 1))
+    random = np.random.default_rng(seed)
+    own = random.poisson(draw(st.sampled_from([0.3, 2.0, 8.0])), (b, b))
+    other = random.poisson(draw(st.sampled_from([0.1, 1.0])), (b, b))
+    return own.astype(np.int64), other.astype(np.int64)
+
+
+@given(bin_matrices(), st.sampled_from([0.0, 0.1, 0.8]), st.integers(0, 6))
+def test_covers_are_those_of_the_literal_algorithm(matrices, tolerance, min_cover):
+    own, other = matrices
+    rectangles = np.zeros((256, 4), np.int64)
+    b = len(own)
+    room = np.pad(own, (0, 2), constant_values=99), np.pad(other, (0, 2), constant_values=99)
+    number, covered = cover_bins(*room, b, tolerance, float(min_cover), rectangles)
+    chosen, total = naive.linf_cover(own.tolist(), other.tolist(), tolerance, min_cover)
+    assert [tuple(r) for r in rectangles[:number].tolist()] == chosen
+    assert covered == total
+
+
+def table(seed, n_rows, kinds, n_classes):
+    random = np.random.default_rng(seed)
+    codes = random.integers(0, n_classes, n_rows)
+    columns = np.empty((len(kinds), n_rows), np.int32)
+    for j, kind in enumerate(kinds):
+        if kind == 0:
+            columns[j] = np.clip(random.normal(0.5 + 0.1 * (codes % 3), 0.1, n_rows), 0, 1) * UNIT
+        else:
+            columns[j] = (random.integers(0, kind, n_rows) + codes * random.integers(0, 2, n_rows)) % kind
+    return columns, np.array(kinds), codes.astype(np.int32)
+
+
+def test_a_projection_is_the_signed_sum_and_its_bins_count_every_row():
+    random = np.random.default_rng(1)
+    columns = random.integers(0, UNIT, (5, 3000)).astype(np.int32)
+    shares = random.integers(0, UNIT, (1, 3000)).astype(np.int32)
+    place = np.array([-1, -1, 0, -1, -1])
+    chosen = np.array([4, 2, 0])
+    weights = np.array([1, -1, -2])
+    out = np.zeros(3000, np.int32)
+    n = 2500
+    limits = np.zeros(4, np.int64)
+    project(columns, shares, place, n, chosen, weights, limits, 2, out)
+    low, high = limits[2:]
+    wanted = columns[4, :n] - shares[0, :n] - 2 * columns[0, :n]
+    assert (out[:n] == wanted).all()
+    assert (low, high) == (wanted.min(), wanted.max())
+
+    codes = random.integers(0, 3, 3000).astype(np.int32)
+    limits = np.array([low, high, low, high])
+    own, other = np.ones((7, 7), np.int64), np.ones((7, 7), np.int64)
+    count_bins(out, out, limits, n, codes, 1, 7, own, other)
+    place_of = np.minimum((wanted - low) * 7 // (high - low + 1), 6)
+    assert (np.diag(own) == np.bincount(place_of[codes[:n] == 1], minlength=7)).all()
+    assert (np.diag(other) == np.bincount(place_of[codes[:n] != 1], minlength=7)).all()
+    assert own.sum() + other.sum() == n
+
+
+def test_an_axis_has_the_weights_asked_for_and_favours_its_columns():
+    means = np.random.default_rng(2).random((3, 12))
+    odds = np.ones(12)
+    odds[3] = 30.0
+    alive = np.array([5, 0, 5])
+    state = np.array([12345, 6789])
+    weights = np.zeros(12, np.int64)
+    met = np.zeros(12)
+    order, room = np.zeros(12, np.int64), np.zeros(3)
+    for _ in range(300):
+        distance = draw_axis(2, odds, means, alive, 0, 10, state, order, room, weights)
+        assert np.abs(weights).sum() == 2
+        projected = means @ weights
+        # class 1 has no rows left, so only class 2 counts
+        assert distance == pytest.approx(abs(projected[0] - projected[2]), abs=1e-12)
+        met += weights != 0
+    assert met[3] > 250
+    assert met.min() > 0
+
+
+def test_uniform_draws_are_uniform():
+    state = np.array([1, 1])
+    drawn = np.array([uniform(state) for _ in range(20000)])
+    assert 0 < drawn.min() < 1e-3
+    assert 1 - 1e-3 < drawn.max() < 1
+    assert np.histogram(drawn, 10, (0, 1))[0] == pytest.approx(2000, abs=200)
+
+
+@pytest.mark.parametrize("settings", [PAPER, REFINED], ids=["paper", "refined"])
+@pytest.mark.parametrize("kinds", [(0, 0, 0), (0, 4, 30, 0), (3, 5)], ids=str)
+def test_a_list_says_what_it_covers(settings, kinds):
+    columns, n_categories, codes = table(3, 700, kinds, 4)
+    covers = find_covers(columns, n_categories, codes, 4, UNIT, (3, 4), settings)
+    left = np.ones(700, bool)
+    for cover in covers:
+        shares = iter(cover.shares.tolist())
+        numbers = np.empty(columns.shape, np.int64)
+        for j, kind in enumerate(kinds):
+            if kind:
+                held = np.array([next(shares) for _ in range(kind + 1)])
+                numbers[j] = held[columns[j]]
+                met = np.bincount(columns[j][left], minlength=kind)
+                own = np.bincount(columns[j][left & (codes == cover.class_index)], minlength=kind)
+                seen = np.flatnonzero(met)
+                assert held[seen] == pytest.approx(own[seen] / met[seen] * UNIT, abs=1.001)
+                assert held[kind] == pytest.approx(
+                    np.mean(codes[left] == cover.class_index) * UNIT, abs=1.001
+                )
+            else:
+                numbers[j] = columns[j]
+        bins = []
+        for weights, (low, high) in zip(
+            (cover.x_weights, cover.y_weights), cover.limits.reshape(2, 2), strict=True
+        ):
+            values = weights @ numbers[cover.columns]
+            assert (low, high) == (values[left].min(), values[left].max())
+            scale = np.float32(cover.n_bins / (high - low + 1.0))
+            bins.append(np.minimum(((values - low).astype(np.float32) * scale).astype(int), cover.n_bins - 1))
+        least, most = (int(factor * np.log2(left.sum())) for factor in settings.bins)
+        assert least <= cover.n_bins <= most
+        for (x0, x1, y0, y1), counts in zip(cover.rectangles, cover.counts, strict=True):
+            held = left & (bins[0] >= x0) & (bins[0] <= x1) & (bins[1] >= y0) & (bins[1] <= y1)
+            assert (np.bincount(codes[held], minlength=4) == counts).all()
+            assert counts[cover.class_index] == counts.max() > 0
+            if settings is PAPER:
+                assert counts.sum() == counts[cover.class_index]
+            left &= ~held
+    if 0 in kinds:
+        assert {cover.class_index for cover in covers} == {0, 1, 2, 3}
+
+
+def test_the_order_of_rows_changes_nothing():
+    columns, n_categories, codes = table(5, 500, (0, 6, 0), 3)
+    order = np.random.default_rng(0).permutation(500)
+    straight = find_covers(columns, n_categories, codes, 3, UNIT, (8, 9))
+    shuffled = find_covers(columns[:, order], n_categories, codes[order], 3, UNIT, (8, 9))
+    assert len(straight) == len(shuffled) > 3
+    for a, b in zip(straight, shuffled, strict=True):
+        assert (a.rectangles == b.rectangles).all()
+        assert (a.counts == b.counts).all()
+        assert (a.x_weights == b.x_weights).all()
+
+
+@pytest.mark.parametrize("settings", [PAPER, REFINED], ids=["paper", "refined"])
+def test_many_columns_keep_to_the_limit_and_small_classes_get_a_cover(settings):
+    columns, n_categories, codes = table(6, 300, (0,) * 120, 2)
+    codes[:4] = 2
+    columns[:, :4] //= 8
+    covers = find_covers(columns, n_categories, codes, 3, UNIT, (1, 2), settings)
+    assert {cover.class_index for cover in covers} == {0, 1, 2}
+    for cover in covers:
+        assert len(set(cover.columns.tolist())) == 50
+        assert 1 <= np.count_nonzero(cover.x_weights) <= 38
+
+
+@pytest.mark.parametrize("settings", [PAPER, REFINED], ids=["paper", "refined"])
+@pytest.mark.parametrize("n_rows", [1, 2, 3, 30])
+def test_tiny_and_constant_tables_end(settings, n_rows):
+    columns = np.zeros((2, n_rows), np.int32)
+    codes = (np.arange(n_rows) % 2).astype(np.int32)
+    covers = find_covers(columns, np.array([0, 0]), codes, 2, UNIT, (1, 2), settings)
+    assert all(len(cover.rectangles) == 1 for cover in covers)
+
+
+def test_ranking_on_a_sample_does_not_depend_on_the_order_of_rows():
+    settings = replace(REFINED, rows_ranked=200)
+    columns, n_categories, codes = table(7, 900, (0, 5, 0, 0), 3)
+    order = np.random.default_rng(1).permutation(900)
+    straight = find_covers(columns, n_categories, codes, 3, UNIT, (8, 9), settings)
+    shuffled = find_covers(columns[:, order], n_categories, codes[order], 3, UNIT, (8, 9), settings)
+    assert [c.counts.tolist() for c in straight] == [c.counts.tolist() for c in shuffled]
+    whole = find_covers(columns, n_categories, codes, 3, UNIT, (8, 9))
+    assert [c.counts.tolist() for c in straight] != [c.counts.tolist() for c in whole]
+    left = np.ones(900, bool)
+    for cover in straight:  # limits are those of all rows left, not of the sample
+        if not np.any(cover.columns[np.flatnonzero(cover.x_weights)] == 1):
+            values = cover.x_weights @ columns[cover.columns].astype(np.int64)
+            assert tuple(cover.limits[:2]) == (values[left].min(), values[left].max())
+        break
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_climbing_keeps_only_weights_that_cover_more(seed):
+    random = np.random.default_rng(seed)
+    n, b, p = 600, 12, 6
+    codes = random.integers(0, 3, n).astype(np.int32)
+    columns = np.clip(random.normal(0.5, 0.1, (p, n)) + 0.1 * codes, 0, 1)
+    columns = (columns * UNIT).astype(np.int32)
+    place, chosen, odds = np.full(p, -1), np.arange(p), np.ones(p)
+    scaled, rectangles = np.zeros((0, n), np.int32), np.zeros((256, 4), np.int64)
+    xy, limits = np.zeros((3, n), np.int32), np.zeros(4, np.int64)
+    own, other = np.zeros((b, b), np.int64), np.zeros((b, b), np.int64)
+    axes = np.eye(2, p, dtype=np.int64)
+    view = linf_project.View(columns, scaled, place, codes, chosen, xy)
+
+    def covered(weights):
+        values = weights @ columns.astype(np.int64)
+        low, high = values.min(axis=1)[:, None], values.max(axis=1)[:, None]
+        scale = (b / (high - low + 1.0)).astype(np.float32)
+        u, v = np.minimum(((values - low).astype(np.float32) * scale).astype(int), b - 1)
+        counts = np.zeros((2, b, b), int)
+        np.add.at(counts, ((codes != 2).astype(int), u, v), 1)
+        return naive.linf_cover(*counts.tolist(), 0.2, 4)[1]
+
+    before, state = covered(axes), np.array([seed + 1, 7])
+    for _ in range(4):
+        climb(
+            view, n, 2, b, axes, limits, own, other, 10, odds, 0.2, 4.0, state, rectangles
+        )  # fmt: skip
+        after = covered(axes)
+        assert after >= before
+        before = after
+        assert np.abs(axes).max() <= 2
+        assert (np.abs(axes).sum(axis=1) > 0).all()
+    assert after > covered(np.eye(2, p, dtype=np.int64))
+
+
+@pytest.mark.parametrize("n_classes", [20, 24])
+def test_with_many_classes_one_that_failed_waits_for_the_next_phase(n_classes):
+    columns, n_categories, codes = table(5, 1200, (0, 0, 0, 6), n_classes)
+    lists = [
+        find_covers(columns, n_categories, codes, n_classes, UNIT, (3, 4), settings)
+        for settings in (REFINED, replace(REFINED, most_retried=2**62))
+    ]
+    waiting, retried = ([(cover.class_index, *cover.limits.tolist()) for cover in one] for one in lists)
+    assert (waiting == retried) == (n_classes <= REFINED.most_retried)
+    assert {cover[0] for cover in waiting} == set(range(n_classes))
+
+
+def test_one_column_is_enough_to_begin_with_where_there_are_many():
+    random = np.random.default_rng(0)
+    codes = (np.arange(1000) % 8).astype(np.int32)
+    values = random.normal(size=(60, 1000)) + 5 * np.eye(60)[:, codes]
+    low, high = values.min(axis=1, keepdims=True), values.max(axis=1, keepdims=True)
+    columns = np.rint((values - low) / (high - low) * UNIT).astype(np.int32)
+    numeric = np.zeros(60, dtype=np.int64)
+    wide = find_covers(columns, numeric, codes, 8, UNIT, (1, 2))
+    assert min(np.count_nonzero(cover.x_weights) for cover in wide) == 1
+    assert 2 * len(wide) < len(
+        find_covers(columns, numeric, codes, 8, UNIT, (1, 2), replace(REFINED, wide_strata=()))
+    )
+    narrow = columns[:14], numeric[:14], codes, 8, UNIT, (1, 2)
+    same = find_covers(*narrow, replace(REFINED, wide_strata=()))
+    for one, other in zip(find_covers(*narrow), same, strict=True):
+        assert (one.rectangles == other.rectangles).all()
