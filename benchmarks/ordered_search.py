@@ -19,11 +19,12 @@ import numpy as np
 
 from damier.criteria import discretization_cost
 from damier.search.axis import ordered
-from damier.search.axis.costs import factorial_table, interval_penalties
+from damier.search.axis.costs import interval_penalties
 from damier.search.axis.exact import search_exact
 from damier.search.axis.greedy import improve, merge_greedily
 from damier.search.axis.ordered import discretize
 from damier.search.axis.rows import axis_of_values
+from damier.search.kernels import factorial_table
 from tests import naive
 
 

@@ -5,17 +5,20 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.base import BaseEstimator
+import numpy.typing as npt
+from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import DataConversionWarning
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_consistent_length, validate_data
+from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
+from damier.estimators._sklearn import UNUSED
 from damier.intake import Table, Target, read_table, read_target, read_weights
 from damier.intake.frames import as_frame
-from damier.intake.table import IntArray
+from damier.intake.table import FloatArray, IntArray
+from damier.search.run import ProgressCallback, Run, count_threads
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +32,13 @@ class Training:
 
 class TableEstimator(BaseEstimator):
     """Estimator that reads tables of numbers and categories, missing values included."""
+
+    # A callback for whoever calls fit, not metadata for scikit-learn to route.
+    __metadata_request__fit: ClassVar[dict[str, Any]] = {"progress": UNUSED}
+
+    n_jobs: int | None
+    n_features_in_: int
+    _names: tuple[str, ...]
 
     def _read_training(
         self, X: Any, y: Any, sample_weight: Any = None, *, allow_unlabeled: bool = False
@@ -55,6 +65,9 @@ class TableEstimator(BaseEstimator):
             _check_names(self, table, reset)
         else:
             validate_data(self, X, skip_check_array=True, reset=reset)
+        if reset:
+            # The model's names: for a frame that scikit-learn takes for nameless (numbers as names) too.
+            self._names = table.names
         if table.n_columns == 0:
             raise ValueError(f"0 feature(s) (shape=({table.n_rows}, 0)) while a minimum of 1 is required.")
         if table.n_rows == 0:
@@ -65,15 +78,62 @@ class TableEstimator(BaseEstimator):
         return table
 
     def _read_scored(self, X: Any) -> Table:
-        """Read a table to be scored; its names are checked here, by scikit-learn's rules, and not again."""
-        table = self._read_table(X, reset=False)
-        return Table(table.columns, table.n_rows, named=False)
+        """Read a table to be scored, and give its columns the names that the model knows them by.
+
+        Names are checked by scikit-learn's rules: a frame must have those of ``fit``, in order; where either
+        side has none, columns are matched by position.
+        """
+        check_is_fitted(self)
+        return self._read_table(X, reset=False).renamed(self._names)
+
+    def _new_run(self, progress: ProgressCallback | None = None) -> Run:
+        """Make the run of a search, as the parameters ask."""
+        return Run(count_threads(self.n_jobs), getattr(self, "time_limit", None), progress)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         tags.target_tags.required = True
         return tags
+
+
+class TableClassifier(ClassifierMixin, TableEstimator):
+    """Classifier that predicts by its ``model_``."""
+
+    classes_: npt.NDArray[Any]
+    model_: Any
+
+    def predict_proba(self, X: Any) -> FloatArray:
+        """Return the probabilities of the classes, in the order of ``classes_``.
+
+        Parameters
+        ----------
+        X : data frame, array or dict of columns
+            The columns of ``fit``, in the same order.
+
+        Returns
+        -------
+        array of shape (n_rows, n_classes)
+        """
+        table = self._read_scored(X)
+        proba: FloatArray = self.model_.predict_proba(table)
+        return proba
+
+    def predict(self, X: Any) -> npt.NDArray[Any]:
+        """Return the most probable class of each row, the first one on a tie.
+
+        Parameters
+        ----------
+        X : data frame, array or dict of columns
+            The columns of ``fit``, in the same order.
+
+        Returns
+        -------
+        array of shape (n_rows,)
+        """
+        best = self.predict_proba(X).argmax(axis=1)
+        classes: npt.NDArray[Any] = self.classes_[best]
+        return classes
 
 
 def require_two_classes(target: Target, name: str = "y") -> None:

@@ -12,11 +12,11 @@ import numpy.typing as npt
 from joblib import effective_n_jobs
 from scipy import sparse
 from sklearn import get_config
-from sklearn.base import ClassifierMixin, TransformerMixin, _fit_context
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.base import ClassifierMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from damier.estimators._base import TableEstimator, require_two_classes, seed_of
+from damier.estimators._sklearn import Interval, StrOptions, fit_context
 from damier.intake import NumericColumn, Table
 from damier.intake.table import CodeArray, FloatArray, IntArray
 from damier.models.balls import BallGroup, BallPartition
@@ -147,7 +147,7 @@ class BallPartitionClassifier(ClassifierMixin, TransformerMixin, TableEstimator)
         self.random_state = random_state
         self.n_jobs = n_jobs
 
-    @_fit_context(prefer_skip_nested_validation=True)
+    @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any) -> Self:
         """Find the groups.
 

@@ -13,10 +13,10 @@ import numpy.typing as npt
 from joblib import effective_n_jobs
 from scipy import sparse
 from sklearn.base import BaseEstimator
-from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from damier.estimators._base import seed_of
+from damier.estimators._sklearn import Interval
 from damier.fit.coclusters import CountTable, Progress, fit_coclustering, whole_table
 from damier.fit.untargeted import fit_unsupervised_grid, wants_grid
 from damier.intake import NumericColumn, Table, as_categorical, read_table, read_weights

@@ -9,10 +9,10 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
 from damier.estimators._base import warn_of_column_vector
+from damier.estimators._sklearn import StrOptions
 from damier.estimators.coclustering import Coclustering
 from damier.fit.coclusters import whole_table
 from damier.intake import read_target

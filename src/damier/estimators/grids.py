@@ -11,21 +11,19 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 from joblib import effective_n_jobs
-from sklearn.base import ClassifierMixin, _fit_context
 from sklearn.feature_selection import SelectorMixin
-from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
-from damier.estimators._base import TableEstimator, require_two_classes, seed_of
+from damier.estimators._base import TableClassifier, require_two_classes, seed_of
+from damier.estimators._sklearn import Interval, fit_context
 from damier.fit.grids import CodedColumn, build_grid, code_table
 from damier.intake import Target, read_table, read_target
 from damier.intake.frames_out import make_frame
-from damier.intake.table import FloatArray
 from damier.models.grid import DataGrid, GridEnsemble
 from damier.search.run import ProgressCallback, map_in_threads
 
 
-class _GridEstimator(ClassifierMixin, TableEstimator):
+class _GridEstimator(TableClassifier):
     """What both classifiers share: parameters, the search, prediction by ``model_``."""
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
@@ -70,39 +68,6 @@ class _GridEstimator(ClassifierMixin, TableEstimator):
         self.n_starts_ = found.n_starts
         self.interrupted_ = found.interrupted
         return coded, training.target, found
-
-    def predict_proba(self, X: Any) -> FloatArray:
-        """Probabilities of the classes, columns in the order of ``classes_``.
-
-        Parameters
-        ----------
-        X : data frame, 2-D array or dict of columns
-            The columns of ``fit``, in the same order.
-
-        Returns
-        -------
-        array of shape (n_samples, n_classes)
-        """
-        check_is_fitted(self)
-        table = self._read_table(X, reset=False)
-        proba: FloatArray = self.model_.predict_proba(table)
-        return proba
-
-    def predict(self, X: Any) -> npt.NDArray[Any]:
-        """Most probable class of each row.
-
-        Parameters
-        ----------
-        X : data frame, 2-D array or dict of columns
-
-        Returns
-        -------
-        array of shape (n_samples,)
-        """
-        proba = self.predict_proba(X)
-        classes: npt.NDArray[Any] = self.classes_
-        best: npt.NDArray[Any] = classes[np.argmax(proba, axis=1)]
-        return best
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -171,7 +136,7 @@ class DataGridClassifier(SelectorMixin, _GridEstimator):
     array([ True, False,  True])
     """
 
-    @_fit_context(prefer_skip_nested_validation=True)
+    @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any, progress: Callable[[Any], None] | None = None) -> Self:
         """Search for the grid.
 
@@ -251,7 +216,7 @@ class DataGridEnsembleClassifier(_GridEstimator):
         super().__init__(time_limit, effort, random_state, n_jobs)
         self.n_grids = n_grids
 
-    @_fit_context(prefer_skip_nested_validation=True)
+    @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any, progress: Callable[[Any], None] | None = None) -> Self:
         """Search for grids.
 

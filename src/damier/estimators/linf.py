@@ -13,10 +13,10 @@ import numpy.typing as npt
 from scipy.stats import false_discovery_control, norm
 from sklearn.base import ClassifierMixin
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from damier.estimators._base import TableEstimator, require_two_classes
+from damier.estimators._sklearn import Interval, StrOptions
 from damier.intake import NumericColumn, Table, Target
 from damier.models.linf.columns import (
     UNIT,

@@ -8,11 +8,11 @@ from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import ClassifierMixin, _fit_context
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from damier.estimators._base import TableEstimator, Training, require_two_classes
+from damier.estimators._sklearn import Interval, StrOptions, fit_context
 from damier.fit.class_groups import joint_partitions, refuse_grouped_semi_supervision
 from damier.fit.partitions import SemiSupervised, labeled_rows, partition_column
 from damier.intake import Column
@@ -112,7 +112,7 @@ class NaiveBayesClassifier(ClassifierMixin, TableEstimator):
         self.n_starts = n_starts
         self.n_jobs = n_jobs
 
-    @_fit_context(prefer_skip_nested_validation=True)
+    @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Partition every column, and weigh them when averaging was asked for.
 

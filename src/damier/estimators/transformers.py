@@ -8,11 +8,11 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import TransformerMixin, _fit_context
-from sklearn.utils._param_validation import StrOptions
-from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
+from sklearn.base import TransformerMixin
+from sklearn.utils.validation import check_is_fitted
 
 from damier.estimators._base import TableEstimator, Training, require_two_classes
+from damier.estimators._sklearn import StrOptions, check_feature_names_in, fit_context
 from damier.fit.class_groups import joint_partitions, refuse_grouped_semi_supervision
 from damier.fit.partitions import (
     Search,
@@ -39,7 +39,7 @@ class _PartitionTransformer(TransformerMixin, TableEstimator):
     encode: Encode
     n_jobs: int | None
 
-    @_fit_context(prefer_skip_nested_validation=True)
+    @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Find the best partition of every column.
 
@@ -101,7 +101,7 @@ class _PartitionTransformer(TransformerMixin, TableEstimator):
         """
         check_is_fitted(self)
         if input_features is not None:
-            _check_feature_names_in(self, input_features)
+            check_feature_names_in(self, input_features)
             return np.array(self.model_.feature_names_out(tuple(map(str, input_features))), dtype=object)
         return np.array(self.model_.feature_names_out(), dtype=object)
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal
 
@@ -116,6 +116,13 @@ class Table:
         """Keep the rows selected by a mask or by indices."""
         n_rows = int(np.count_nonzero(rows)) if rows.dtype == bool else len(rows)
         return Table(tuple(column.take(rows) for column in self.columns), n_rows, self.named)
+
+    def renamed(self, names: Sequence[str]) -> Table:
+        """Give the columns other names, in order."""
+        if self.named and self.names == tuple(names):
+            return self
+        columns = tuple(replace(c, name=name) for c, name in zip(self.columns, names, strict=True))
+        return Table(columns, self.n_rows)
 
     def drop(self, name: str) -> Table:
         """Leave one column out."""
