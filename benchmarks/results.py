@@ -1,0 +1,65 @@
+"""Write ``docs/results`` from the recorded runs of the benchmarks.
+
+python -m benchmarks.results
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from benchmarks.records import RECORDED
+
+PAGES = Path(__file__).resolve().parent.parent / "docs" / "results"
+TITLES = {
+    "univariate": "Intervals and groups",
+    "many_classes": "Naive Bayes and many classes",
+    "grids": "Grids",
+    "semi_supervised": "Rows without a label",
+    "coclustering": "Coclustering",
+    "balls": "Balls on a graph",
+    "linf": "LINF",
+    "estimators": "Time of each estimator",
+}
+
+
+def page(record: dict[str, Any]) -> str:
+    """Write the tables of one benchmark as Markdown."""
+    name = record["benchmark"]
+    lines = [f"# {TITLES.get(name, name)}", "", f"`python -m benchmarks.{name}` prints these.", ""]
+    for table in record["tables"]:
+        lines += [f"## {table['title']}", ""]
+        lines += [_row(table["columns"]), _row(["---"] * len(table["columns"]))]
+        lines += [_row(row) for row in table["rows"]]
+        lines += ["", *([table["note"], ""] if table["note"] else []), _said(table["run"]), ""]
+    return "\n".join(lines)
+
+
+def _row(cells: list[str]) -> str:
+    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+
+
+def _said(run: dict[str, Any]) -> str:
+    if "processor" not in run:
+        return f"*{run['date']}; measured before processor and versions were recorded.*"
+    versions = ", ".join(f"{name} {version}" for name, version in run["versions"].items())
+    return f"*{run['date']}; {run['processor']}, {run['cores']} cores; {versions}.*"
+
+
+def main() -> None:
+    """Write a page per record, and their index."""
+    PAGES.mkdir(exist_ok=True)
+    records = [json.loads(path.read_text(encoding="utf-8")) for path in sorted(RECORDED.glob("*.json"))]
+    order = {name: place for place, name in enumerate(TITLES)}
+    records.sort(key=lambda record: order.get(record["benchmark"], len(order)))
+    for record in records:
+        (PAGES / f"{record['benchmark']}.md").write_text(page(record), encoding="utf-8")
+    lines = ["# Results", "", "Figures of recorded runs, peers beside them, what was missed included.", ""]
+    pages = [record["benchmark"] for record in records]
+    lines += ["```{toctree}", ":maxdepth: 1", "", *pages, "```", ""]
+    (PAGES / "index.md").write_text("\n".join(lines), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
