@@ -266,8 +266,10 @@ def table_of_bigrams(n_draws: int, n_folds: int, peer: str | None, n_jobs: int |
     methods = {
         "nb": BinnedNaiveBayes,
         "NB": lambda: NaiveBayesClassifier(n_jobs=n_jobs),
-        "NB(G) best start": lambda: NaiveBayesClassifier(True, average_starts=False, n_jobs=n_jobs),
-        "NB(G) starts averaged": lambda: NaiveBayesClassifier(True, n_jobs=n_jobs),
+        "NB(G) best start": lambda: NaiveBayesClassifier(
+            group_classes=True, average_starts=False, n_jobs=n_jobs
+        ),
+        "NB(G) starts averaged": lambda: NaiveBayesClassifier(group_classes=True, n_jobs=n_jobs),
     }
     wanted = {"nb": "(paper 0.231)", "NB": "(paper 0.267)", "NB(G) best start": ">= 0.383 (paper 0.389)"}
     wanted["NB(G) starts averaged"] = ">= 0.400"
@@ -299,7 +301,7 @@ def table_of_bigrams(n_draws: int, n_folds: int, peer: str | None, n_jobs: int |
 def letter_width() -> None:
     """Figure 3 of the paper: intervals of the width of a letter, and groups of letters."""
     data = load("letter")
-    found = NaiveBayesClassifier(True).fit(data.X[["width"]], data.y.to_numpy().astype(str))
+    found = NaiveBayesClassifier(group_classes=True).fit(data.X[["width"]], data.y.to_numpy().astype(str))
     partition = found.partitions_["width"]
     groups = ", ".join("".join(group) for group in partition.class_groups)
     console.print(

@@ -202,7 +202,7 @@ def test_an_interrupt_keeps_what_was_found_before_it(here, frame, monkeypatch):
         raise KeyboardInterrupt
 
     frame.to_csv("t.csv", index=False)
-    monkeypatch.setattr("damier.estimators._evaluation.cross_validated_scores", interrupted)
+    monkeypatch.setattr("damier.fit.evaluation.cross_validated_scores", interrupted)
     result = run("report", "t.csv", "--target", "Class", "--json", "t.json", "--grid", "0")
     assert "Stopped: the report goes without the scores of a classifier." in result.stderr
     summary = json.loads((here / "t.json").read_text())

@@ -34,6 +34,7 @@ from damier.version import __version__
 
 if TYPE_CHECKING:
     from damier.intake import Table, Target
+    from damier.models import Partition
     from damier.report.summary import Summary
 
 PAIRED_COLUMNS = 12
@@ -196,7 +197,7 @@ def _summarize(
         scores, grid, pairs = None, None, None
         if classifier:
             with _left_out_on_interrupt("the scores of a classifier"):
-                scores = _classifier_scores(inputs, target, n_jobs, progress)
+                scores = _classifier_scores(inputs, target, found, n_jobs, progress)
         if grid_seconds > 0 and inputs.n_columns > 1:
             with _left_out_on_interrupt("a grid and pairs"):
                 grid, pairs = _grid_and_pairs(inputs, target, levels, n_jobs, progress, grid_seconds)
@@ -251,13 +252,17 @@ def _grid_and_pairs(
     return summarize_grid(grid), summarize_pairs(pairs, names)
 
 
-def _classifier_scores(inputs: Table, target: Target, n_jobs: int, progress: bool) -> dict[str, Any] | None:
-    from damier.estimators._evaluation import cross_validated_scores
+def _classifier_scores(
+    inputs: Table, target: Target, partitions: list[Partition], n_jobs: int, progress: bool
+) -> dict[str, Any] | None:
+    from damier.fit.evaluation import cross_validated_scores
+    from damier.search.run import Run, count_threads
 
     if inputs.n_rows < 2 * target.n_classes:
         return None  # hardly a class has a row to learn from and one to be judged by
     with _progress(progress, 5, "Cross-validating") as advance:
-        return cross_validated_scores(inputs, target, n_jobs=n_jobs, progress=advance)
+        run = Run(count_threads(n_jobs), progress=advance)
+        return run.call(cross_validated_scores, inputs, target, partitions=partitions, run=run)
 
 
 def _target(table: Table, name: str) -> Target:
@@ -298,7 +303,9 @@ def _progress(
     ) as bar:
         # Until the first variable is done, what takes the time is compiling.
         task = bar.add_task("Getting ready (some seconds the first time)", total=total)
-        yield lambda state: bar.update(task, completed=state.done, description=doing)
+        yield lambda state: bar.update(
+            task, completed=state.done, total=state.total or None, description=doing
+        )
 
 
 app.command(epilog=COCLUSTER_EXAMPLES)(cocluster)

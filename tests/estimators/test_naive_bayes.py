@@ -72,7 +72,7 @@ def by_hand(model, X):
 @pytest.mark.parametrize("group_classes", [False, True])
 def test_probabilities_are_the_papers_formula(group_classes):
     X, y = mixed()
-    classifier = NaiveBayesClassifier(group_classes, average_starts=False).fit(X, y)
+    classifier = NaiveBayesClassifier(group_classes=group_classes, average_starts=False).fit(X, y)
     new = pd.DataFrame(
         {"number": [0.5, np.nan, 9], "word": ["a", None, "never seen"], "noise": [0, 1, np.inf]}
     )
@@ -167,8 +167,8 @@ def test_grouping_classes_pays_with_many_classes():
     X, y = grid_of_classes(rng, 3000)
     new_X, new_y = grid_of_classes(rng, 4000)
     plain = NaiveBayesClassifier().fit(X, y).score(new_X, new_y)
-    best = NaiveBayesClassifier(True, average_starts=False, n_starts=4).fit(X, y)
-    averaged = NaiveBayesClassifier(True, n_starts=4).fit(X, y).score(new_X, new_y)
+    best = NaiveBayesClassifier(group_classes=True, average_starts=False, n_starts=4).fit(X, y)
+    averaged = NaiveBayesClassifier(group_classes=True, n_starts=4).fit(X, y).score(new_X, new_y)
     assert best.score(new_X, new_y) > 1.2 * plain
     assert averaged > best.score(new_X, new_y)
     groups = best.partitions_["x0"].class_groups
@@ -179,11 +179,12 @@ def test_grouping_classes_pays_with_many_classes():
 def test_summaries_by_column():
     X, y = load_wine(return_X_y=True, as_frame=True)
     classifier = NaiveBayesClassifier(averaging="compression").fit(X.assign(constant=1.0), y)
-    assert list(classifier.levels_) == list(classifier.weights_) == [*X.columns, "constant"]
-    assert classifier.weights_["constant"] == classifier.levels_["constant"] == 0.0
-    assert all(0 <= weight <= 1 for weight in classifier.weights_.values())
+    assert list(classifier.levels_) == [*X.columns, "constant"]
+    assert classifier.weights_.shape == (classifier.n_features_in_,)
+    assert classifier.weights_[-1] == classifier.levels_["constant"] == 0.0
+    assert ((classifier.weights_ >= 0) & (classifier.weights_ <= 1)).all()
     assert classifier.feature_importances_.sum() == pytest.approx(1.0)
-    assert NaiveBayesClassifier().fit(X, y).weights_["hue"] == 1.0
+    assert (NaiveBayesClassifier(averaging=None).fit(X, y).weights_ == 1.0).all()
 
 
 def test_pipelines_and_polars():
@@ -224,13 +225,13 @@ def test_the_encoder_groups_classes_too():
     group = partition.class_groups[0]
     members = [encoder.classes_.tolist().index(c) for c in group]
     assert np.ptp(evidence[:, 1, members], axis=1).max() == 0.0
-    classifier = NaiveBayesClassifier(True, average_starts=False).fit(X, y)
+    classifier = NaiveBayesClassifier(group_classes=True, average_starts=False).fit(X, y)
     np.testing.assert_allclose(evidence, classifier.explain(X[:5]))
 
 
 def test_saved_and_loaded(tmp_path):
     X, y = mixed()
-    classifier = NaiveBayesClassifier(True, "compression").fit(X, y)
+    classifier = NaiveBayesClassifier(group_classes=True, averaging="compression").fit(X, y)
     save(classifier, tmp_path / "model.json")
     again = load(tmp_path / "model.json")
     np.testing.assert_array_equal(again.log_proba(read_table(X)), classifier.predict_log_proba(X))
@@ -239,17 +240,17 @@ def test_saved_and_loaded(tmp_path):
 def test_an_optimum_far_from_the_best_is_not_averaged(monkeypatch):
     rng = np.random.default_rng(0)
     X, y = grid_of_classes(rng, 2000)
-    classifier = NaiveBayesClassifier(True).fit(X, y)
+    classifier = NaiveBayesClassifier(group_classes=True).fit(X, y)
     for variable in classifier.model_.variables:
         assert len(variable.partitions) > 1
         levels = [partition.level for partition in variable.partitions]
         assert levels == sorted(levels, reverse=True)
         assert levels[-1] >= 0.9 * levels[0]
 
-    from damier.estimators import naive_bayes
+    from damier.fit import naive_bayes
 
     kept = classifier.model_.variables[0].partitions[0]
     poor = dataclasses.replace(kept, cost=kept.null_cost - 0.5 * (kept.null_cost - kept.cost))
     monkeypatch.setattr(naive_bayes, "joint_partitions", lambda *_, **__: (kept, poor))
-    again = NaiveBayesClassifier(True).fit(X[:, :1], y)
+    again = NaiveBayesClassifier(group_classes=True).fit(X[:, :1], y)
     assert again.model_.variables[0].partitions == (kept,)

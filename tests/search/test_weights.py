@@ -5,8 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from damier.search.weights import _Search, compression_weights
+from damier.search.run import Run
+from damier.search.weights import _Search
+from damier.search.weights import compression_weights as weights_of
 from tests import naive
+
+
+def compression_weights(*args, **keywords):
+    return weights_of(*args, run=Run(), **keywords)
 
 
 def draw(seed, n_rows=40, n_variables=4, n_classes=3):

@@ -1,76 +1,74 @@
-"""Naive Bayes on optimal partitions, with classes grouped and variables weighted when asked."""
+"""Naive Bayes on optimal partitions, with weighted variables and, on request, grouped classes."""
 
 from __future__ import annotations
 
-from functools import partial
 from numbers import Integral
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from damier.estimators._base import TableEstimator, Training, require_two_classes
+from damier.estimators._base import TableClassifier, require_two_classes
 from damier.estimators._sklearn import Interval, StrOptions, fit_context
-from damier.fit.class_groups import joint_partitions, refuse_grouped_semi_supervision
-from damier.fit.partitions import SemiSupervised, labeled_rows, partition_column
-from damier.intake import Column
+from damier.fit.naive_bayes import Averaging, fit_naive_bayes
+from damier.fit.partitions import Search, SemiSupervised
 from damier.intake.table import FloatArray
-from damier.models import NaiveBayes, Partition, VariableEvidence
-from damier.search.run import map_in_threads
+from damier.search.run import ProgressCallback
 
 
-class NaiveBayesClassifier(ClassifierMixin, TableEstimator):
-    """Naive Bayes on variables partitioned by MODL, sound with two classes or hundreds.
+class NaiveBayesClassifier(TableClassifier):
+    """Naive Bayes on variables partitioned by MODL, for two classes or hundreds.
 
-    Every column is cut into intervals or groups that minimise one criterion; P(part | class) is read off the
-    partition with an m-estimate, and the variables' evidence is added in logarithms. A column that tells
-    nothing of the target has one part and no say. Missing values are part of the partition, a category never
-    seen in training is neutral.
+    Each column is cut into intervals or groups that minimise one criterion. P(part | class) is estimated from
+    the counts of the partition (m-estimate), and the evidence of the variables is added in logarithms. A
+    column that does not inform about the target has one part and no influence. Missing values are part of the
+    partition; a category never seen in training is neutral.
 
     Parameters
     ----------
     group_classes : bool, default=False
-        Partition each column and group the classes at the same time, each column in its own way. With many
-        classes and few rows for each, this is what keeps the estimates reliable.
-    averaging : {"compression"}, optional
-        ``"compression"`` gives every variable a weight between 0 and 1: redundant variables stop being
-        counted twice: probabilities become honest and accuracy usually rises. None weighs all alike.
-    semi_supervised : {"criterion", "bounds"}, optional
-        Let the rows without a label (-1 for integers, else a missing value) take part in cutting numbers, as
-        in :class:`MODLDiscretizer`; all else is estimated on the labeled rows.
+        Partition each column and group the classes at the same time, separately for each column. With many
+        classes and few rows of each, this makes the estimates reliable.
+    averaging : {"compression"} or None, default=None
+        ``"compression"`` gives each variable a weight between 0 and 1, so that redundant variables are not
+        counted twice: the log-loss falls, and accuracy usually rises. None gives each variable the weight 1.
+    semi_supervised : {"criterion", "bounds"} or None, default=None
+        Use the rows without a label (-1 for integers, else a missing value) to cut numbers, as in
+        :class:`MODLDiscretizer`; all else is estimated on the labeled rows.
     average_starts : bool, default=True
         With ``group_classes``, average the evidence of the distinct optima that the random starts reach for a
-        variable, as far as their level is at least nine tenths of the best; False keeps the best alone.
+        variable, if their level is at least nine tenths of the best; False keeps only the best.
     search : {"auto", "greedy", "exact"}, default="auto"
-        As in :class:`MODLEncoder`; unused where classes are grouped.
+        As in :class:`MODLEncoder`; not used where classes are grouped.
     n_starts : int, default=10
-        With ``group_classes``, random starts of each variable.
+        With ``group_classes``, number of random starts per variable.
     n_jobs : int, optional
-        Threads over the columns; -1 for one a core. The result does not depend on it.
+        Number of threads over the columns; -1 is one per core. The result does not depend on it.
 
     Attributes
     ----------
-    classes_ : array
+    classes_ : array of shape (n_classes,)
         Classes of the target.
     partitions_ : dict of str to Partition
         The best partition of each column.
     levels_ : dict of str to float
-        How much each column tells of the target by itself: 0 nothing, 1 everything.
-    weights_ : dict of str to float
+        How much each column explains of the target by itself, from 0 (nothing) to 1 (all).
+    weights_ : array of shape (n_features,)
         Weight of each column's evidence.
     feature_importances_ : array of shape (n_features,)
-        Weight times level, scaled to sum to one (all zero when no column tells anything).
+        Weight times level, scaled to sum to one (all zero when no column informs about the target).
     model_ : damier.models.NaiveBayes
-        What predicts, and what ``damier.deploy.save`` writes.
+        The model that predicts, and that ``damier.deploy.save`` writes.
+    search_ended_ : {"complete", "interrupted"}
+        How the search ended. Ctrl-C while the columns are weighted keeps the weights found so far.
     n_features_in_, feature_names_in_
         As everywhere in scikit-learn.
 
     References
     ----------
-    M. Boullé, Simultaneous partitioning of input and class variables for supervised classification problems
-    with many classes.
+    M. Boullé (2012), Simultaneous partitioning of input and class variables for supervised classification
+    problems with many classes.
 
     Examples
     --------
@@ -79,7 +77,8 @@ class NaiveBayesClassifier(ClassifierMixin, TableEstimator):
     >>> classifier = NaiveBayesClassifier(averaging="compression").fit(X, y)
     >>> classifier.predict(X[:3])
     array([0, 0, 0])
-    >>> classifier.weights_["total_phenols"] < 0.5 < classifier.weights_["flavanoids"]
+    >>> weights = dict(zip(X.columns, classifier.weights_))
+    >>> bool(weights["total_phenols"] < 0.5 < weights["flavanoids"])
     True
     """
 
@@ -95,12 +94,12 @@ class NaiveBayesClassifier(ClassifierMixin, TableEstimator):
 
     def __init__(
         self,
-        group_classes: bool = False,
-        averaging: Literal["compression"] | None = None,
         *,
+        group_classes: bool = False,
+        averaging: Averaging = None,
         semi_supervised: SemiSupervised = None,
         average_starts: bool = True,
-        search: Literal["auto", "greedy", "exact"] = "auto",
+        search: Search = "auto",
         n_starts: int = 10,
         n_jobs: int | None = None,
     ) -> None:
@@ -113,24 +112,27 @@ class NaiveBayesClassifier(ClassifierMixin, TableEstimator):
         self.n_jobs = n_jobs
 
     @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Partition every column, and weigh them when averaging was asked for.
+    def fit(
+        self, X: Any, y: Any, sample_weight: Any = None, progress: ProgressCallback | None = None
+    ) -> Self:
+        """Partition each column, and weight them.
 
         Parameters
         ----------
         X : data frame, 2-D array or dict of columns
-            pandas, polars, pyarrow, NumPy. Missing values and infinities are welcome.
+            pandas, polars, pyarrow, NumPy. Missing values and infinities are allowed.
         y : array-like of shape (n_samples,)
             Classes: integers, booleans or text. With ``semi_supervised``, -1 (integers) or a missing value
             (anything else) is a row without a label.
         sample_weight : array-like of shape (n_samples,), optional
             Frequencies: whole numbers. A row of weight 3 counts as three rows, one of weight 0 not at all.
+        progress : callable, optional
+            Called with a :class:`damier.search.run.Progress` as columns are partitioned.
 
         Returns
         -------
         self
         """
-        refuse_grouped_semi_supervision(self)
         training = self._read_training(X, y, sample_weight, allow_unlabeled=self.semi_supervised is not None)
         if training.target.n_classes == 0:
             raise ValueError(
@@ -138,46 +140,37 @@ class NaiveBayesClassifier(ClassifierMixin, TableEstimator):
                 "have one. Label some, or use Coclustering, which needs no target."
             )
         require_two_classes(training.target)
-        found = map_in_threads(partial(self._partition, training), training.table.columns, self.n_jobs)
-        variables = tuple(VariableEvidence(partitions) for partitions in found)
-        known, target, weights = labeled_rows(training.target, training.weights)
-        if self.averaging is not None:
-            table = training.table if known.size == training.table.n_rows else training.table.take(known)
-            variables = _weighed(variables, Training(table, target, weights))
-        counts = np.bincount(target.codes, weights=weights, minlength=target.n_classes)
-        self.classes_ = target.classes
-        self.model_ = NaiveBayes(tuple(target.classes.tolist()), counts.astype(np.int64), variables)
+        run = self._new_run(progress)
+        self.model_ = run.call(
+            fit_naive_bayes,
+            training.table,
+            training.target,
+            training.weights,
+            group_classes=self.group_classes,
+            averaging=self.averaging,
+            semi_supervised=self.semi_supervised,
+            average_starts=self.average_starts,
+            search=self.search,
+            n_starts=self.n_starts,
+            run=run,
+        )
+        self.search_ended_ = run.ended
+        self.classes_ = training.target.classes
+        variables = self.model_.variables
         self.partitions_ = {v.name: v.partition for v in variables}
         self.levels_ = {v.name: v.partition.level for v in variables}
-        self.weights_ = {v.name: v.weight for v in variables}
+        self.weights_ = np.array([v.weight for v in variables])
         return self
-
-    def _partition(self, training: Training, column: Column) -> tuple[Partition, ...]:
-        if not self.group_classes:
-            return (
-                partition_column(
-                    column,
-                    training.target,
-                    training.weights,
-                    search=self.search,
-                    semi_supervised=self.semi_supervised,
-                ),
-            )
-        found = joint_partitions(column, training.target, training.weights, n_starts=self.n_starts)
-        if not self.average_starts:
-            return found[:1]
-        # An optimum far from the best knows less of the classes, and would only blur what the best knows.
-        return tuple(partition for partition in found if partition.level >= 0.9 * found[0].level)
 
     @property
     def feature_importances_(self) -> FloatArray:
         """Weight times level of each column, scaled to sum to one."""
         check_is_fitted(self)
-        told = np.array([v.weight * v.partition.level for v in self.model_.variables])
-        return told / told.sum() if told.sum() > 0 else told
+        shares: FloatArray = self.weights_ * np.array(list(self.levels_.values()))
+        return shares / shares.sum() if shares.sum() > 0 else shares
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
-        """Most probable class of each row.
+        """Return the most probable class of each row, the first one on a tie.
 
         Parameters
         ----------
@@ -188,12 +181,13 @@ class NaiveBayesClassifier(ClassifierMixin, TableEstimator):
         -------
         array of shape (n_samples,)
         """
-        check_is_fitted(self)
-        classes: npt.NDArray[Any] = self.classes_
-        return classes[self.model_.best_class(self._read_scored(X))]
+        table = self._read_scored(X)
+        best = self.model_.best_class(table)
+        classes: npt.NDArray[Any] = self.classes_[best]
+        return classes
 
     def predict_log_proba(self, X: Any) -> FloatArray:
-        """Log-probabilities of the classes, columns in the order of ``classes_``.
+        """Return the log-probabilities of the classes, in the order of ``classes_``.
 
         Parameters
         ----------
@@ -203,29 +197,16 @@ class NaiveBayesClassifier(ClassifierMixin, TableEstimator):
         -------
         array of shape (n_samples, n_classes)
         """
-        check_is_fitted(self)
-        return self.model_.log_proba(self._read_scored(X))
-
-    def predict_proba(self, X: Any) -> FloatArray:
-        """Probabilities of the classes, columns in the order of ``classes_``; each row sums to one.
-
-        Parameters
-        ----------
-        X : data frame, 2-D array or dict of columns
-
-        Returns
-        -------
-        array of shape (n_samples, n_classes)
-        """
-        check_is_fitted(self)
-        return self.model_.predict_proba(self._read_scored(X))
+        table = self._read_scored(X)
+        proba: FloatArray = self.model_.log_proba(table)
+        return proba
 
     def explain(self, X: Any) -> FloatArray:
-        """Evidence that each variable brings to each class, row by row, in nats.
+        """Return the evidence of each variable for each class, row by row, in nats.
 
-        Positive evidence speaks for the class, negative against it; zero is neutral. Added to the
+        Positive evidence makes the class more probable, negative less; zero is neutral. Added to the
         log-frequencies of the classes, the evidence of all variables gives ``predict_log_proba`` up to one
-        constant a row.
+        constant per row.
 
         Parameters
         ----------
@@ -235,32 +216,12 @@ class NaiveBayesClassifier(ClassifierMixin, TableEstimator):
         -------
         array of shape (n_samples, n_features, n_classes)
         """
-        check_is_fitted(self)
-        return self.model_.explain(self._read_scored(X))
+        table = self._read_scored(X)
+        explained: FloatArray = self.model_.explain(table)
+        return explained
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.string = True
         tags.input_tags.categorical = True
         return tags
-
-
-def _weighed(variables: tuple[VariableEvidence, ...], training: Training) -> tuple[VariableEvidence, ...]:
-    """Give each variable its weight; one that tells nothing keeps the weight zero."""
-    from damier.search.weights import compression_weights
-
-    told = [k for k, variable in enumerate(variables) if variable.table.shape[0] > 2]
-    weights = np.zeros(len(variables))
-    if told:
-        target = training.target
-        counts = np.bincount(target.codes, weights=training.weights, minlength=target.n_classes)
-        columns = training.table.columns
-        weights[told] = compression_weights(
-            [variables[k].apply(columns[k]).astype(np.int32) for k in told],
-            [variables[k].table for k in told],
-            [variables[k].table_without_the_row for k in told],
-            target.codes,
-            np.log(counts / counts.sum()),
-            training.weights,
-        )
-    return tuple(VariableEvidence(v.partitions, float(w)) for v, w in zip(variables, weights, strict=True))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from numbers import Integral
 from typing import Any, ClassVar, Self
 
@@ -11,20 +10,13 @@ import numpy.typing as npt
 from sklearn.base import TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from damier.estimators._base import TableEstimator, Training, require_two_classes
+from damier.estimators._base import TableEstimator, require_two_classes
 from damier.estimators._sklearn import StrOptions, check_feature_names_in, fit_context
-from damier.fit.class_groups import joint_partitions, refuse_grouped_semi_supervision
-from damier.fit.partitions import (
-    Search,
-    SemiSupervised,
-    discretize_column,
-    group_column,
-    partition_column,
-)
-from damier.intake import CategoricalColumn, Column, NumericColumn, as_categorical, as_numeric
-from damier.models import Encoding, Partition
+from damier.fit.encoding import fit_encoding
+from damier.fit.partitions import Search, SemiSupervised
+from damier.intake import Column, Table, as_categorical, as_numeric
 from damier.models.encoding import ENCODINGS, Encode
-from damier.search.run import map_in_threads
+from damier.search.run import ProgressCallback
 
 
 class _PartitionTransformer(TransformerMixin, TableEstimator):
@@ -37,45 +29,61 @@ class _PartitionTransformer(TransformerMixin, TableEstimator):
     }
 
     encode: Encode
-    n_jobs: int | None
+    search: Search
+    # What a transformer that has no such parameter does.
+    semi_supervised: SemiSupervised = None
+    group_classes: bool = False
+    short_bounds: bool = False
 
     @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Find the best partition of every column.
+    def fit(
+        self, X: Any, y: Any, sample_weight: Any = None, progress: ProgressCallback | None = None
+    ) -> Self:
+        """Find the best partition of each column.
 
         Parameters
         ----------
         X : data frame, 2-D array or dict of columns
-            pandas, polars, pyarrow, NumPy. Missing values and infinities are welcome.
+            pandas, polars, pyarrow, NumPy. Missing values and infinities are allowed.
         y : array-like of shape (n_samples,)
             Classes: integers, booleans or text. With ``semi_supervised``, -1 (integers) or a missing value
             (anything else) is a row without a label.
         sample_weight : array-like of shape (n_samples,), optional
             Frequencies: whole numbers. A row of weight 3 counts as three rows, one of weight 0 not at all.
+        progress : callable, optional
+            Called with a :class:`damier.search.run.Progress` as columns are partitioned.
 
         Returns
         -------
         self
         """
-        semi_supervised = getattr(self, "semi_supervised", None) is not None
+        semi_supervised = self.semi_supervised is not None
         training = self._read_training(X, y, sample_weight, allow_unlabeled=semi_supervised)
         if training.target.n_classes > 0 or not semi_supervised:
             require_two_classes(training.target)
-        columns = [self._prepare(column) for column in training.table]
-        found = map_in_threads(partial(self._partition, training), columns, self.n_jobs)
+        table = training.table
+        run = self._new_run(progress)
+        self.model_ = run.call(
+            fit_encoding,
+            Table(tuple(self._prepare(column) for column in table), table.n_rows, table.named),
+            training.target,
+            training.weights,
+            encode=self.encode,
+            group_classes=self.group_classes,
+            search=self.search,
+            short_bounds=self.short_bounds,
+            semi_supervised=self.semi_supervised,
+            run=run,
+        )
+        self.search_ended_ = run.ended
         self.classes_ = training.target.classes
-        self.model_ = Encoding(tuple(found), self.encode)
-        self.partitions_ = {partition.name: partition for partition in found}
-        self.levels_ = {partition.name: partition.level for partition in found}
+        self.partitions_ = {partition.name: partition for partition in self.model_.partitions}
+        self.levels_ = {partition.name: partition.level for partition in self.model_.partitions}
         return self
 
     def _prepare(self, column: Column) -> Column:
         """Turn a column into the kind that is partitioned, or refuse it."""
-        raise NotImplementedError
-
-    def _partition(self, training: Training, column: Any) -> Partition:
-        """Find the partition of one prepared column."""
-        raise NotImplementedError
+        return column
 
     def transform(self, X: Any) -> npt.NDArray[Any]:
         """Replace every value by its part.
@@ -90,8 +98,8 @@ class _PartitionTransformer(TransformerMixin, TableEstimator):
         array of shape (n_samples, n_features_out)
             As ``encode`` says; a frame after ``set_output``.
         """
-        check_is_fitted(self)
-        return self.model_.transform(self._read_scored(X))
+        table = self._read_scored(X)
+        return self.model_.transform(table)
 
     def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[Any]:
         """Names of the columns of ``transform``.
@@ -187,7 +195,7 @@ class MODLDiscretizer(_PartitionTransformer):
         self.short_bounds = short_bounds
         self.n_jobs = n_jobs
 
-    def _prepare(self, column: Column) -> NumericColumn:
+    def _prepare(self, column: Column) -> Column:
         try:
             return as_numeric(column)
         except ValueError as error:
@@ -195,16 +203,6 @@ class MODLDiscretizer(_PartitionTransformer):
                 f"{error}. MODLDiscretizer cuts numbers: convert the column, leave it out, or use "
                 "MODLEncoder, which groups categories."
             ) from None
-
-    def _partition(self, training: Training, column: NumericColumn) -> Partition:
-        return discretize_column(
-            column,
-            training.target,
-            training.weights,
-            search=self.search,
-            short_bounds=self.short_bounds,
-            semi_supervised=self.semi_supervised,
-        )
 
 
 class MODLGrouper(_PartitionTransformer):
@@ -256,11 +254,8 @@ class MODLGrouper(_PartitionTransformer):
         self.search = search
         self.n_jobs = n_jobs
 
-    def _prepare(self, column: Column) -> CategoricalColumn:
+    def _prepare(self, column: Column) -> Column:
         return as_categorical(column)
-
-    def _partition(self, training: Training, column: CategoricalColumn) -> Partition:
-        return group_column(column, training.target, training.weights, search=self.search)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -344,29 +339,6 @@ class MODLEncoder(_PartitionTransformer):
         self.search = search
         self.short_bounds = short_bounds
         self.n_jobs = n_jobs
-
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:  # noqa: D102
-        refuse_grouped_semi_supervision(self)
-        fitted: Self = super().fit(X, y, sample_weight)
-        return fitted
-
-    def _prepare(self, column: Column) -> Column:
-        return column
-
-    def _partition(self, training: Training, column: Column) -> Partition:
-        if self.group_classes:
-            found = joint_partitions(
-                column, training.target, training.weights, short_bounds=self.short_bounds
-            )
-            return found[0]
-        return partition_column(
-            column,
-            training.target,
-            training.weights,
-            search=self.search,
-            short_bounds=self.short_bounds,
-            semi_supervised=self.semi_supervised,
-        )
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

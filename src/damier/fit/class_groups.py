@@ -78,16 +78,16 @@ def _groups(labels: IntArray, target: Target) -> tuple[tuple[Any, ...], ...]:
     )
 
 
-def refuse_grouped_semi_supervision(estimator: Any) -> None:
+def refuse_grouped_semi_supervision(group_classes: bool, semi_supervised: str | None) -> None:
     """Refuse two settings that have no criterion in common.
 
     Raises
     ------
     ValueError
-        If both ``group_classes`` and ``semi_supervised`` are asked for.
+        If both ``group_classes`` and ``semi_supervised`` are set.
     """
-    if estimator.group_classes and estimator.semi_supervised is not None:
+    if group_classes and semi_supervised is not None:
         raise ValueError(
-            "group_classes=True and semi_supervised cannot be combined: no criterion groups classes that "
-            "rows may not have. Choose one of them."
+            "group_classes=True and semi_supervised cannot be combined: no criterion groups the classes of "
+            "rows without a label. Choose one of them."
         )

@@ -202,7 +202,7 @@ class Run:
 
     # ----- for the caller
 
-    def call(self, search: Callable[..., Result], *args: Any, **keywords: Any) -> Result:
+    def call(self, search: Callable[..., Result], /, *args: Any, **keywords: Any) -> Result:
         """Run a search in a thread of its own, and wait for what it returns.
 
         Raises

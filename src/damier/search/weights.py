@@ -19,6 +19,7 @@ import numpy.typing as npt
 from scipy.special import gammaln
 
 from damier.search.kernels import kernel
+from damier.search.run import Run
 
 IntArray = npt.NDArray[np.int64]
 CodeArray = npt.NDArray[np.int32]
@@ -199,6 +200,7 @@ def compression_weights(
     *,
     n_starts: int = 8,
     max_cells: int = 2_000_000,
+    run: Run,
 ) -> FloatArray:
     """Weights between 0 and 1 for the variables of a naive Bayes.
 
@@ -222,6 +224,8 @@ def compression_weights(
     max_cells
         Rows times classes weighed; of a larger table a subset of the rows, chosen by their content and not by
         their order, is weighed in its place.
+    run
+        Once it is stopped, the weights are the mean over the starts that were finished.
 
     Returns
     -------
@@ -242,13 +246,18 @@ def compression_weights(
     rng = np.random.default_rng(0)
     selected, total_gain = np.zeros(n_variables), 0.0
     stepped = np.zeros(n_variables)
+    done = 0
     for _ in range(n_starts):
+        if run.stopped and done:
+            break
+        run.check()
         total_gain += _select(search, rng.permutation(n_variables), selected)
         stepped += _step_weights(search, rng.permutation(n_variables))
+        done += 1
     if total_gain > 0:
         selected /= total_gain
     weights = np.empty(n_variables)
-    weights[order] = np.clip((selected + stepped / n_starts) / 2, 0.0, 1.0)
+    weights[order] = np.clip((selected + stepped / done) / 2, 0.0, 1.0)
     return weights
 
 

@@ -1,0 +1,176 @@
+"""How well the averaged naive Bayes predicts rows it has not seen: the scores of the report.
+
+Folds, AUC and log-loss are written here, and not taken from scikit-learn, whose import takes longer than the
+whole evaluation of a small table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from damier.fit.naive_bayes import naive_bayes, weight_variables
+from damier.fit.partitions import partition_column
+from damier.intake import Table, Target
+from damier.intake.table import FloatArray, IntArray
+from damier.models import Partition, VariableEvidence
+from damier.search.run import Run
+
+# Values read at most: the report takes seconds, and more rows hardly change the scores.
+_MOST_VALUES = 1_000_000
+
+
+def cross_validated_scores(
+    table: Table,
+    target: Target,
+    *,
+    n_folds: int = 5,
+    partitions: Sequence[Partition] | None = None,
+    run: Run,
+) -> dict[str, Any]:
+    """Score the averaged naive Bayes by cross-validation.
+
+    Of a large table a random subset of the rows is scored, with a fixed seed; ``rows`` is their number.
+
+    Parameters
+    ----------
+    table : Table
+        The inputs.
+    target : Target
+        The classes, two or more.
+    n_folds : int, default=5
+        Folds, stratified by class; at most the number of rows of the largest class.
+    partitions : sequence of Partition, optional
+        The partitions of all columns, fitted to all rows, if they are known already; else they are searched.
+    run : Run
+        Columns and folds are shared among its threads.
+
+    Returns
+    -------
+    dict
+        ``accuracy``, ``auc`` (beyond two classes the mean over the classes, each against the rest, weighted
+        by frequency), ``log_loss``, and for comparison ``majority`` (accuracy of the most frequent class) and
+        ``prior_log_loss`` (of the class frequencies), with ``folds``, ``rows``, and ``weights``: by name, the
+        weights of the variables fitted to all those rows.
+
+    Raises
+    ------
+    Stopped
+        If the run is stopped before all folds are scored.
+
+    Examples
+    --------
+    >>> from damier.intake import read_table, read_target
+    >>> table = read_table({"size": list(range(100))})
+    >>> scores = cross_validated_scores(table, read_target([0] * 50 + [1] * 50), run=Run())
+    >>> scores["accuracy"], scores["majority"], scores["weights"]
+    (0.99, 0.5, {'size': 1.0})
+    """
+    rows = _subset(table, target)
+    kept, codes = table.take(rows), target.codes[rows].astype(np.int64)
+    n_folds = max(2, min(n_folds, int(np.bincount(codes).max())))
+    fold_of = stratified_folds(codes, n_folds)
+    tests = [np.flatnonzero(fold_of == fold) for fold in range(n_folds)]
+    training = [_Rows(kept, target, codes, np.flatnonzero(fold_of != fold)) for fold in range(n_folds)]
+    if partitions is None:
+        training.append(_Rows(kept, target, codes, np.arange(rows.size)))
+    tasks = [(rows, k) for rows in training for k in range(table.n_columns)]
+    found = run.map(_partition, tasks, text="Partitioning the folds")
+    by_fold = [found[i : i + table.n_columns] for i in range(0, len(found), table.n_columns)]
+    if partitions is not None:
+        by_fold.append([VariableEvidence((partition,)) for partition in partitions])
+        training.append(_Rows(kept, target, codes, np.arange(rows.size)))
+
+    def weight(fold: int) -> list[VariableEvidence]:
+        return weight_variables(by_fold[fold], training[fold].table, training[fold].target, run=run)
+
+    weighted = run.map(weight, range(n_folds + 1), text="Weighting the folds")
+    run.check()
+    proba = np.zeros((rows.size, target.n_classes))
+    for variables, learned, test in zip(weighted, training, tests, strict=False):
+        model = naive_bayes(variables, learned.target)
+        proba[np.ix_(test, learned.present)] = model.predict_proba(kept.take(test))
+    frequency = np.bincount(codes, minlength=target.n_classes) / rows.size
+    return {
+        "accuracy": float(np.mean(proba.argmax(axis=1) == codes)),
+        "auc": area_under_curve(proba, codes),
+        "log_loss": _loss(proba, codes),
+        "majority": float(frequency.max()),
+        "prior_log_loss": float(-np.sum(frequency[frequency > 0] * np.log(frequency[frequency > 0]))),
+        "folds": n_folds,
+        "rows": int(rows.size),
+        "weights": {variable.name: variable.weight for variable in weighted[-1]},
+    }
+
+
+class _Rows:
+    """Rows to learn from, and the classes that are present among them."""
+
+    def __init__(self, table: Table, target: Target, codes: IntArray, rows: IntArray) -> None:
+        self.table = table.take(rows)
+        self.present, its_codes = np.unique(codes[rows], return_inverse=True)
+        self.target = Target(its_codes.astype(np.int32), target.classes[self.present])
+
+
+def _partition(task: tuple[_Rows, int]) -> VariableEvidence:
+    rows, k = task
+    return VariableEvidence((partition_column(rows.table.columns[k], rows.target),))
+
+
+def stratified_folds(codes: IntArray, n_folds: int, seed: int = 0) -> IntArray:
+    """Return the fold of each row: shuffled, then dealt to the folds class by class.
+
+    Folds differ by at most one row, and by at most one row of each class.
+
+    >>> folds = stratified_folds(np.array([0, 0, 0, 0, 1, 1, 1, 1]), 2)
+    >>> np.bincount(folds[:4]), np.bincount(folds[4:])
+    (array([2, 2]), array([2, 2]))
+    """
+    order = np.random.default_rng(seed).permutation(codes.size)
+    order = order[np.argsort(codes[order], kind="stable")]
+    fold_of = np.empty(codes.size, np.int64)
+    fold_of[order] = np.arange(codes.size) % n_folds
+    return fold_of
+
+
+def _subset(table: Table, target: Target) -> IntArray:
+    """Return the rows that are scored; of each class at least two when it has them."""
+    most = max(1000, _MOST_VALUES // table.n_columns)
+    if table.n_rows <= most:
+        return np.arange(table.n_rows)
+    order = np.random.default_rng(0).permutation(table.n_rows)
+    codes = target.codes[order]
+    by_class = np.argsort(codes, kind="stable")
+    rank = np.empty(order.size, np.int64)
+    first = np.searchsorted(codes[by_class], np.arange(target.n_classes))
+    rank[by_class] = np.arange(order.size) - first[codes[by_class]]
+    return np.sort(order[np.argsort(rank >= 2, kind="stable")[:most]])
+
+
+def area_under_curve(proba: FloatArray, codes: IntArray) -> float:
+    """Area under the ROC curve; beyond two classes the mean of each against the rest, by frequency.
+
+    >>> area_under_curve(np.array([[0.9, 0.1], [0.5, 0.5], [0.5, 0.5], [0.2, 0.8]]), np.array([0, 0, 1, 1]))
+    0.875
+    """
+    if proba.shape[1] == 2:
+        return _area(proba[:, 1], codes == 1)
+    counts = np.bincount(codes, minlength=proba.shape[1])
+    areas = [_area(proba[:, w], codes == w) for w in np.flatnonzero(counts)]
+    return float(np.average(areas, weights=counts[counts > 0]))
+
+
+def _area(score: FloatArray, positive: IntArray) -> float:
+    """Share of the pairs of a positive and another row that the score orders well; ties count one half."""
+    _, place, counts = np.unique(score, return_inverse=True, return_counts=True)
+    rank = (np.cumsum(counts) - (counts - 1) / 2)[place]
+    n = int(positive.sum())
+    return float((rank[positive].sum() - n * (n + 1) / 2) / (n * (positive.size - n)))
+
+
+def _loss(proba: FloatArray, codes: IntArray) -> float:
+    """Mean log-loss; a class that is absent from the rows learned from has the chance of one row in all."""
+    own = proba[np.arange(codes.size), codes]
+    return float(-np.mean(np.log(np.where(own > 0, own, 1.0 / proba.size))))
