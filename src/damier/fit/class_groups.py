@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from damier.fit.partitions import partition_of_parts
 from damier.intake import Column, NumericColumn, Target
 from damier.intake.table import IntArray
-from damier.models import GroupPartition, IntervalPartition, Partition
+from damier.models import Partition
 
 
 def joint_partitions(
@@ -21,52 +22,37 @@ def joint_partitions(
 ) -> tuple[Partition, ...]:
     """Partition a column together with the classes; return the distinct optima found, the best first."""
     from damier.search.axis.class_groups import partition_with_classes
-    from damier.search.axis.partly_labeled import distinct_values
 
-    ordered = isinstance(column, NumericColumn)
-    elements: IntArray
-    if isinstance(column, NumericColumn):
-        values, elements = distinct_values(column.values)
-        n_elements = values.size
-    else:
-        elements, n_elements = column.codes.astype(np.int64), len(column.categories)
+    values, elements = column.coded()
+    n_classes = target.n_classes
     found = partition_with_classes(
         elements,
-        n_elements,
+        len(values),
         target.codes.astype(np.int64),
-        target.n_classes,
-        ordered=ordered,
+        n_classes,
+        ordered=isinstance(column, NumericColumn),
         weights=weights,
         n_starts=n_starts,
     )
-    partitions: list[Partition] = []
+    partitions = []
     for solution in found:
         n_parts = len(solution.counts)
-        keys = solution.parts[elements] * target.n_classes + target.codes
-        counts = np.bincount(keys, weights=weights, minlength=n_parts * target.n_classes)
-        fields: dict[str, Any] = {
-            "name": column.name,
-            "classes": tuple(target.classes.tolist()),
-            "counts": counts.reshape(n_parts, target.n_classes).astype(np.int64),
-            "cost": solution.cost,
-            "null_cost": solution.null_cost,
-            "optimal": False,
-            "class_groups": _groups(solution.class_groups, target),
-        }
-        if isinstance(column, NumericColumn):
-            last = np.flatnonzero(np.diff(solution.parts))
-            partitions.append(
-                IntervalPartition.from_cuts(
-                    values[last],
-                    values[last + 1],
-                    short_bounds=short_bounds,
-                    kind=column.kind,
-                    has_missing=column.n_missing > 0,
-                    **fields,
-                )
+        keys = solution.parts[elements] * n_classes + target.codes
+        counts = np.bincount(keys, weights=weights, minlength=n_parts * n_classes)
+        partitions.append(
+            partition_of_parts(
+                column,
+                solution.parts,
+                values,
+                short_bounds=short_bounds,
+                classes=tuple(target.classes.tolist()),
+                counts=counts.reshape(n_parts, n_classes).astype(np.int64),
+                cost=solution.cost,
+                null_cost=solution.null_cost,
+                optimal=False,
+                class_groups=_groups(solution.class_groups, target),
             )
-        else:
-            partitions.append(GroupPartition.from_codes(solution.parts, n_parts, column.categories, **fields))
+        )
     return tuple(partitions)
 
 

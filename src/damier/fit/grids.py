@@ -10,8 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from damier.criteria import discretization_cost, grouping_cost
-from damier.intake import CategoricalColumn, Column, NumericColumn, Table, Target
-from damier.models import GroupPartition, IntervalPartition, Partition
+from damier.fit.partitions import partition_of_parts
+from damier.intake import CategoricalColumn, Column, Table, Target
+from damier.models import Partition
 from damier.models.grid import DataGrid, GridCells
 
 
@@ -42,11 +43,7 @@ def code_column(column: Column) -> CodedColumn:
     """Code the rows of a column by value; missing numbers come before all others."""
     if isinstance(column, CategoricalColumn):
         return CodedColumn(column, column.codes.astype(np.int32), None)
-    values, codes = np.unique(column.values, return_inverse=True)
-    codes = codes.reshape(-1)
-    if len(values) and np.isnan(values[-1]):
-        values = np.concatenate([values[-1:], values[:-1]])
-        codes = (codes + 1) % len(values)
+    values, codes = column.coded()
     return CodedColumn(column, codes.astype(np.int32), values)
 
 
@@ -62,32 +59,20 @@ def _partition(coded: CodedColumn, target: Target, value_parts: npt.NDArray[np.i
     flat = value_parts[coded.codes].astype(np.int64) * n_classes + target.codes
     counts = np.bincount(flat, minlength=n_parts * n_classes).reshape(n_parts, n_classes).astype(np.int64)
     whole = counts.sum(axis=0, keepdims=True)
-    fields: dict[str, Any] = {
-        "name": coded.column.name,
-        "classes": tuple(target.classes.tolist()),
-        "counts": counts,
-        "optimal": False,
-    }
+    values: Any = coded.values
+    costs = (discretization_cost(counts), discretization_cost(whole))
     if isinstance(coded.column, CategoricalColumn):
-        return GroupPartition.from_codes(
-            value_parts,
-            n_parts,
-            coded.column.categories,
-            cost=grouping_cost(counts, coded.n_values),
-            null_cost=grouping_cost(whole, coded.n_values),
-            **fields,
-        )
-    assert isinstance(coded.column, NumericColumn)
-    assert coded.values is not None
-    cuts = np.flatnonzero(np.diff(value_parts))
-    return IntervalPartition.from_cuts(
-        coded.values[cuts],
-        coded.values[cuts + 1],
-        kind=coded.column.kind,
-        has_missing=bool(np.isnan(coded.values[0])),
-        cost=discretization_cost(counts),
-        null_cost=discretization_cost(whole),
-        **fields,
+        values = coded.column.categories
+        costs = grouping_cost(counts, coded.n_values), grouping_cost(whole, coded.n_values)
+    return partition_of_parts(
+        coded.column,
+        value_parts,
+        values,
+        classes=tuple(target.classes.tolist()),
+        counts=counts,
+        cost=costs[0],
+        null_cost=costs[1],
+        optimal=False,
     )
 
 

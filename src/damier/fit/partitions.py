@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Literal
 
 import numpy as np
+import numpy.typing as npt
 
 from damier.intake import CategoricalColumn, Column, NumericColumn, Target
 from damier.intake.table import IntArray
@@ -96,6 +97,52 @@ def group_column(
     )
     return GroupPartition.from_codes(
         np.asarray(found.groups), len(found.counts), column.categories, **_fields(column, target, found)
+    )
+
+
+def partition_of_parts(
+    column: Column,
+    parts: npt.NDArray[np.integer],
+    values: Any,
+    *,
+    short_bounds: bool = False,
+    **fields: Any,
+) -> Partition:
+    """Make a partition of the part of each distinct value.
+
+    Parameters
+    ----------
+    column
+        The column partitioned.
+    parts : array of integers
+        Part of each of ``values``; those of numbers grow from 0 without gaps.
+    values
+        The distinct values, as ``column.coded()`` returns them.
+    short_bounds : bool
+        Place bounds at the number of fewest digits between two values, rather than in the middle.
+    fields
+        The other fields of the partition: classes, counts, costs.
+
+    Examples
+    --------
+    >>> column = NumericColumn("age", np.array([30.0, 20.0, 50.0]))
+    >>> values, _ = column.coded()
+    >>> fields = {"classes": (), "counts": np.zeros((2, 0)), "cost": 0.0, "null_cost": 0.0, "optimal": False}
+    >>> partition_of_parts(column, np.array([0, 0, 1]), values, **fields).labels
+    (']-inf, 40]', ']40, +inf[')
+    """
+    if isinstance(column, CategoricalColumn):
+        n_groups = int(parts.max()) + 1
+        return GroupPartition.from_codes(parts, n_groups, tuple(values), name=column.name, **fields)
+    last = np.flatnonzero(np.diff(parts))
+    return IntervalPartition.from_cuts(
+        values[last],
+        values[last + 1],
+        short_bounds=short_bounds,
+        kind=column.kind,
+        has_missing=bool(np.isnan(values[0])),
+        name=column.name,
+        **fields,
     )
 
 

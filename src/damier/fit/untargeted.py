@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from damier.criteria import unsupervised_grid_cost
-from damier.intake import CategoricalColumn, NumericColumn, Table
-from damier.models.partition import GroupPartition, IntervalPartition, Partition
+from damier.fit.partitions import partition_of_parts
+from damier.intake import NumericColumn, Table
 from damier.models.unsupervised_grid import UnsupervisedGrid
 
 
@@ -31,19 +31,9 @@ def fit_unsupervised_grid(
     variables: list[GridVariable] = []
     distinct: list[Any] = []
     for column in table.columns:
-        if isinstance(column, NumericColumn):
-            # missing sorts before every number: NaN first, then the distinct numbers
-            missing = np.isnan(column.values)
-            values, ranks = np.unique(column.values[~missing], return_inverse=True)
-            elements = np.zeros(table.n_rows, np.int64)
-            elements[~missing] = ranks + int(missing.any())
-            values = np.concatenate([[np.nan], values]) if missing.any() else values
-            variables.append(GridVariable(elements, len(values), True))
-            distinct.append(values)
-        else:
-            met, codes = np.unique(column.codes, return_inverse=True)
-            variables.append(GridVariable(codes.astype(np.int64), len(met), False))
-            distinct.append(met)
+        values, elements = column.coded()
+        variables.append(GridVariable(elements, len(values), isinstance(column, NumericColumn)))
+        distinct.append(values)
     parts, ended = search_unsupervised_grid(variables, seed=seed, time_limit=time_limit)
     rows = np.column_stack([p[v.elements] for p, v in zip(parts, variables, strict=True)])
     coordinates, counts = np.unique(rows, axis=0, return_counts=True)
@@ -55,31 +45,20 @@ def fit_unsupervised_grid(
             axes.append(n_parts if v.ordered else (p, np.bincount(v.elements, minlength=v.n_elements)))
         cells = np.column_stack([p[v.elements] for p, v in zip(of_elements, variables, strict=True)])
         costs.append(unsupervised_grid_cost(cells, np.ones(len(cells), np.int64), axes))
-    partitions: list[Partition] = []
+    partitions = []
     for k, column in enumerate(table.columns):
-        n_parts = int(parts[k].max()) + 1
-        fields: dict[str, Any] = {
-            "name": column.name,
-            "classes": ("instances",),
-            "counts": np.bincount(rows[:, k], minlength=n_parts)[:, None],
-            "cost": costs[0],
-            "null_cost": costs[1],
-            "optimal": False,
-        }
-        if isinstance(column, CategoricalColumn):
-            categories = tuple(column.categories[c] for c in distinct[k].tolist())
-            partitions.append(GroupPartition.from_codes(parts[k], n_parts, categories, **fields))
-        else:
-            cuts = np.flatnonzero(np.diff(parts[k]))
-            partitions.append(
-                IntervalPartition.from_cuts(
-                    distinct[k][cuts],
-                    distinct[k][cuts + 1],
-                    kind=column.kind,
-                    has_missing=bool(np.isnan(column.values).any()),
-                    **fields,
-                )
+        partitions.append(
+            partition_of_parts(
+                column,
+                parts[k],
+                distinct[k],
+                classes=("instances",),
+                counts=np.bincount(rows[:, k])[:, None],
+                cost=costs[0],
+                null_cost=costs[1],
+                optimal=False,
             )
+        )
     grid = UnsupervisedGrid(
         partitions=tuple(partitions),
         coordinates=coordinates,

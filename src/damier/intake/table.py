@@ -17,6 +17,18 @@ CodeArray = npt.NDArray[np.int32]
 NumericKind = Literal["number", "date", "datetime", "duration", "time"]
 
 
+def distinct_values(values: FloatArray) -> tuple[FloatArray, IntArray]:
+    """Return the distinct values in order, a missing one (NaN) first, and the index of each row's.
+
+    >>> distinct_values(np.array([3.0, np.nan, 1.0, 3.0]))
+    (array([nan,  1.,  3.]), array([2, 0, 1, 2]))
+    """
+    distinct, of_row = np.unique(values, return_inverse=True)
+    if distinct.size and np.isnan(distinct[-1]):
+        return np.roll(distinct, 1), (of_row + 1) % distinct.size
+    return distinct, of_row
+
+
 @dataclass(frozen=True, slots=True)
 class NumericColumn:
     """Numbers, with NaN where the value is missing; infinities are ordinary values.
@@ -34,6 +46,10 @@ class NumericColumn:
     def n_missing(self) -> int:
         """Number of rows without a value."""
         return int(np.count_nonzero(np.isnan(self.values)))
+
+    def coded(self) -> tuple[FloatArray, IntArray]:
+        """Return the distinct values in order, a missing one first, and the index of each row's."""
+        return distinct_values(self.values)
 
     def take(self, rows: npt.NDArray[Any]) -> NumericColumn:
         """Keep the rows selected by a mask or by indices."""
@@ -59,6 +75,10 @@ class CategoricalColumn:
         if not self.categories or self.categories[0] is not None:
             return 0
         return int(np.count_nonzero(self.codes == 0))
+
+    def coded(self) -> tuple[tuple[Any, ...], IntArray]:
+        """Return the categories, and the index of each row's."""
+        return self.categories, self.codes.astype(np.int64)
 
     def take(self, rows: npt.NDArray[Any]) -> CategoricalColumn:
         """Keep the rows selected by a mask or by indices, and only the categories they still hold."""

@@ -106,7 +106,7 @@ def discretize(
     penalty = interval_penalties(
         axis.total, axis.n_elements if search == "exact" else min(axis.n_elements, _MOST_ELEMENTS_TWO)
     )
-    found = _search(axis, penalty, search)
+    found = search_ordered(axis, penalty, search)
     counts = axis.part_counts(found.starts)
     below, above = spots.neighbours(found.starts, counts)
     return OrderedSolution(
@@ -154,14 +154,14 @@ def partition_ordered(
     penalty = np.ascontiguousarray(penalty, dtype=np.float64)
     if axis.total == 0 or penalty.shape[0] == 0:
         raise ValueError("nothing to partition: no rows, or no number of parts allowed")
-    found = _search(axis, penalty, search)
+    found = search_ordered(axis, penalty, search)
     starts = first[found.starts]
     starts[0] = 0
     cost = float(penalty[starts.shape[0] - 1]) + float(part_costs(axis.part_counts(found.starts)).sum())
     return starts, cost, found.optimal
 
 
-def _search(axis: Axis, penalty: FloatArray, search: Search) -> Partition:
+def search_ordered(axis: Axis, penalty: FloatArray, search: Search) -> Partition:
     """Choose and run the searches; the cost in the answer is only good enough to compare partitions."""
     if search not in ("auto", "greedy", "exact"):
         raise ValueError(f"search must be 'auto', 'greedy' or 'exact', got {search!r}")

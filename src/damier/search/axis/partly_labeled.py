@@ -21,6 +21,7 @@ import numpy.typing as npt
 
 from damier.criteria import semi_supervised_cost
 from damier.criteria.semi_supervised import check_total
+from damier.intake.table import distinct_values
 from damier.search.axis.costs import interval_penalties
 from damier.search.axis.ordered import OrderedSolution, discretize, partition_ordered
 from damier.search.kernels import factorial_table, kernel, log_factorial
@@ -170,14 +171,6 @@ class _Places:
         first = np.searchsorted(self.labels, np.arange(n_runs), side="left")
         last = np.searchsorted(self.labels, np.arange(n_runs), side="right") - 1
         return first, last
-
-
-def distinct_values(values: FloatArray) -> tuple[FloatArray, IntArray]:
-    """Distinct values, a missing one before all others, and the index of each row's among them."""
-    distinct, of_row = np.unique(values, return_inverse=True)
-    if distinct.size and np.isnan(distinct[-1]):
-        return np.roll(distinct, 1), (of_row + 1) % distinct.size
-    return distinct, of_row
 
 
 def _counted(values: FloatArray, weights: IntArray | None) -> tuple[FloatArray, IntArray]:

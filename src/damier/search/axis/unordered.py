@@ -123,10 +123,9 @@ def group_values(
     elements = elements_of_rows(codes, n_values, classes, n_classes, weights)
     n_seen = elements.n_values
     penalty = np.log(n_seen) + log_bell_table(n_seen, len(elements))[1:]
-    found = _search(elements, penalty, search, random_state)
-    groups, counts = _numbered_by_size(elements, found.groups)
+    groups, counts, optimal = search_unordered(elements, penalty, search, random_state)
     null_cost = grouping_cost(counts.sum(axis=0, keepdims=True), n_seen)
-    return UnorderedSolution(groups, counts, grouping_cost(counts, n_seen), null_cost, found.optimal)
+    return UnorderedSolution(groups, counts, grouping_cost(counts, n_seen), null_cost, optimal)
 
 
 def partition_unordered(
@@ -168,10 +167,9 @@ def partition_unordered(
     if penalty.size == 0 or counts.size == 0 or counts.max() == 0:
         raise ValueError("nothing to group: no rows, or no number of groups allowed")
     elements = elements_of_counts(counts)
-    found = _search(elements, penalty[: len(elements)], search, random_state)
-    groups, sums = _numbered_by_size(elements, found.groups)
+    groups, sums, optimal = search_unordered(elements, penalty, search, random_state)
     cost = float(penalty[sums.shape[0] - 1] + part_costs(sums).sum())
-    return groups, cost, found.optimal
+    return groups, cost, optimal
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,6 +192,15 @@ def _numbered_by_size(elements: Elements, groups: IntArray) -> tuple[IntArray, I
     rank = np.empty_like(order)
     rank[order] = np.arange(order.size)
     return np.where(of_value >= 0, rank[of_value], -1), counts[order][:, elements.class_rank]
+
+
+def search_unordered(
+    elements: Elements, penalty: FloatArray, search: Search, random_state: int
+) -> tuple[IntArray, IntArray, bool]:
+    """Return the group of each value, the class counts of the groups, and whether no others cost less."""
+    found = _search(elements, penalty[: len(elements)], search, random_state)
+    groups, counts = _numbered_by_size(elements, found.groups)
+    return groups, counts, found.optimal
 
 
 def _search(elements: Elements, penalty: FloatArray, search: Search, random_state: int) -> _Grouping:
