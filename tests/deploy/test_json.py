@@ -68,8 +68,8 @@ def test_scoring_a_file_needs_neither_numba_nor_scikit_learn(data, tmp_path):
         ('{"damier": 1, "model": ["encoding"]}', "unknown kind"),
         ('{"damier": 1, "model": "encoding"}', "'partitions' is missing"),
         ('{"damier": 1, "model": "encoding", "partitions": 3, "encode": "ordinal"}', "not a saved model"),
-        ('{"damier": 1, "model": "encoding", "partitions": [], "encode": "x"}', "unknown encoding"),
-        ('{"damier": 1, "model": "encoding", "partitions": [3], "encode": "ordinal"}', "is missing"),
+        ('{"damier": 1, "model": "encoding", "partitions": [], "encode": "x"}', "encode: unknown value 'x'"),
+        ('{"damier": 1, "model": "encoding", "partitions": [3], "encode": "ordinal"}', "an object"),
     ],
 )
 def test_files_that_are_no_models(tmp_path, text, message):
@@ -103,9 +103,11 @@ def test_a_loaded_naive_bayes_scores_frames_to_the_last_bit(data):
     classifier = NaiveBayesClassifier(averaging="compression").fit(X, y)
     model = loads(dumps(classifier))
     assert model.predict_proba(X).tobytes() == classifier.predict_proba(X).tobytes()
-    assert (np.array(model.classes)[model.best_class(X)] == classifier.predict(X)).all()
-    with pytest.raises(ValueError, match="stands where 'number' was fitted"):
-        model.predict_proba({name: X[name] for name in reversed(X)})
+    assert (model.predict(X) == classifier.predict(X)).all()
+    shuffled = {name: X[name] for name in reversed(X)} | {"more": [{}] * ROWS}
+    assert model.predict_proba(shuffled).tobytes() == classifier.predict_proba(X).tobytes()
+    with pytest.raises(ValueError, match="X lacks column 'number'"):
+        model.predict_proba({name: X[name] for name in X if name != "number"})
 
 
 @pytest.mark.parametrize("semi_supervised", ["criterion", "bounds"])

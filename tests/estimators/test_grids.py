@@ -71,7 +71,7 @@ def test_training_rows_get_the_shares_of_their_cells():
     for cell in range(len(grid.cells)):
         inside = cells == cell
         shares = [(y[inside] == c).mean() for c in classifier.classes_]
-        assert grid.cells.probabilities[cell] == pytest.approx(shares)
+        assert grid.cells.shares[cell] == pytest.approx(shares)
         assert classifier.predict_proba(X[inside])[0] == pytest.approx(shares)
 
 

@@ -105,7 +105,7 @@ def test_explanations_json_and_threads_agree_with_prediction(options):
     scores -= np.log(np.exp(scores).sum(axis=1, keepdims=True))
     np.testing.assert_allclose(scores, classifier.predict_log_proba(X), atol=1e-12)
     again = NaiveBayes.from_dict(json.loads(json.dumps(classifier.model_.to_dict())))
-    np.testing.assert_array_equal(again.log_proba(table), classifier.predict_log_proba(X))
+    np.testing.assert_array_equal(again.predict_log_proba(table), classifier.predict_log_proba(X))
     threaded = NaiveBayesClassifier(**options, n_jobs=2).fit(X, y)
     np.testing.assert_array_equal(threaded.predict_proba(X), classifier.predict_proba(X))
 
@@ -234,7 +234,7 @@ def test_saved_and_loaded(tmp_path):
     classifier = NaiveBayesClassifier(group_classes=True, averaging="compression").fit(X, y)
     save(classifier, tmp_path / "model.json")
     again = load(tmp_path / "model.json")
-    np.testing.assert_array_equal(again.log_proba(read_table(X)), classifier.predict_log_proba(X))
+    np.testing.assert_array_equal(again.predict_log_proba(read_table(X)), classifier.predict_log_proba(X))
 
 
 def test_an_optimum_far_from_the_best_is_not_averaged(monkeypatch):

@@ -155,7 +155,7 @@ def test_ensemble_is_the_weighted_mean():
     [
         ([[0]], [[1, 2]], "shape"),
         ([[0, 0]], [[1, 2, 3]], "shape"),
-        ([[3, 0]], [[1, 2]], "outside"),
+        ([[3, 0]], [[1, 2]], "no part of 'age' 3"),
         ([[0, 0]], [[0, 0]], "holds rows"),
     ],
 )

@@ -7,7 +7,7 @@ from scipy.stats import kurtosis, skew
 
 from damier.intake import read_column
 from damier.models import Cover, LinfModel
-from damier.models.linf.columns import UNIT, CodedColumn, ScaledColumn, column_facts, column_from_dict
+from damier.models.linf.columns import UNIT, CodedColumn, ScaledColumn, column_facts
 from tests import naive
 
 
@@ -137,25 +137,28 @@ def test_rare_categories_share_one_place():
     assert coded.categories == (None, "a", "c")
     assert coded.apply(read_column(["b", "c", "new", None], "k")).tolist() == [3, 2, 3, 0]
     assert CodedColumn.from_column(column, 3, 4).categories == (None, "a")
-    assert column_from_dict(json.loads(json.dumps(coded.to_dict()))) == coded
+    assert CodedColumn.from_dict(json.loads(json.dumps(coded.to_dict()))) == coded
 
 
 def test_wrong_input_is_named():
     model = random_model(3, True)
-    with pytest.raises(ValueError, match="X has 1 columns, but 3 were fitted"):
+    with pytest.raises(ValueError, match="X lacks columns 'b', 'c'"):
         model.predict_proba({"a": [1.0]})
     with pytest.raises(ValueError, match="column 'b' held numbers when fitted and holds 'z' now"):
         model.predict_proba({"a": [1.0], "b": ["z"], "c": ["u"]})
-    with pytest.raises(ValueError, match="not a saved LINF model"):
+    with pytest.raises(ValueError, match="model: unknown kind 'other', expected 'linf'"):
         LinfModel.from_dict({"model": "other"})
     with pytest.raises(ValueError, match="'columns' is missing"):
         LinfModel.from_dict({"model": "linf", "classes": []})
-    with pytest.raises(ValueError, match="unknown kind of column"):
-        column_from_dict({"model": "strange"})
+    whole = model.to_dict()
+    with pytest.raises(
+        ValueError, match=r"columns\[1\].model: unknown kind 'strange', expected 'scaled', 'coded'"
+    ):
+        LinfModel.from_dict({**whole, "columns": [whole["columns"][0], {"model": "strange"}]})
     plain = model.covers[0].to_dict()
     plain["rectangles"][0] = [0, 99, 0, 0]
     with pytest.raises(ValueError, match="outside the bins"):
-        Cover.from_dict(plain, 0, ("x", "y"))
+        Cover.from_dict(plain)
 
 
 @pytest.mark.parametrize("open_edges", [True, False])
@@ -195,7 +198,8 @@ def test_swings_bound_what_members_to_come_can_change():
         for k in range(2):
             gain = max(0.0, max(vote[1 - k] - vote[k] for vote in votes[m]))
             assert swings[m, k] - swings[m + 1, k] == pytest.approx(gain)
-    empty = dataclasses.replace(model, members=((), model.members[0]))
+    second = tuple(dataclasses.replace(cover, member=1) for cover in model.members[0])
+    empty = dataclasses.replace(model, members=((), second))
     assert empty.packed.swings[0, 0] - empty.packed.swings[1, 0] == pytest.approx(
         0.5 * (5**0.5 - 3**0.5) / 8**0.5
     )

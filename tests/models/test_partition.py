@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from damier.intake import read_column, read_table
-from damier.models import Encoding, GroupPartition, IntervalPartition, partition_from_dict
+from damier.models import Encoding, GroupPartition, IntervalPartition, Partition
 from damier.models.bounds import midpoint, shortest
 
 FLOATS = st.floats(allow_nan=False)
@@ -48,7 +48,7 @@ PARTITIONS = [
 @pytest.mark.parametrize("partition", PARTITIONS, ids=lambda p: p.labels[0])
 def test_json_round_trip(partition):
     text = json.dumps(partition.to_dict(), allow_nan=False)
-    again = partition_from_dict(json.loads(text))
+    again = Partition.from_dict(json.loads(text))
     assert again == partition
     assert hash(again) == hash(partition)
     assert again.to_dict() == partition.to_dict()
@@ -227,7 +227,7 @@ def test_spoiled_dicts_are_refused(spoil):
     plain = intervals().to_dict()
     spoil(plain)
     with pytest.raises(ValueError, match=r"partition|saved"):
-        partition_from_dict(plain)
+        Partition.from_dict(plain)
 
 
 @given(FLOATS, FLOATS, st.sampled_from(["number", "date"]))
@@ -281,10 +281,12 @@ def test_encoding():
         assert again == each
         np.testing.assert_array_equal(again.transform(X), each.transform(X))
         assert len(set(each.feature_names_out())) == each.transform(X).shape[1] == sum(each.widths)
-    with pytest.raises(ValueError, match="'b' stands where 'a' was fitted"):
-        encoding.transform({"b": [0.0], "a": ["b"]})
-    with pytest.raises(ValueError, match="1 columns, but 2"):
+    shuffled = {"b": X["b"], "more": [{}, {}, {}], "a": X["a"]}
+    np.testing.assert_array_equal(encoding.transform(shuffled), encoding.transform(X))
+    with pytest.raises(ValueError, match="X lacks column 'b'"):
         encoding.transform({"a": [0.0]})
+    with pytest.raises(ValueError, match="1 columns, but 2"):
+        encoding.transform([[0.0]])
     with pytest.raises(ValueError, match="unknown encoding"):
         Encoding((), "hot")
 

@@ -2,23 +2,15 @@
 
 from __future__ import annotations
 
-import importlib
 import json
 import os
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
+
+from damier.intake.writing import write_text
+from damier.models import Model
 
 FORMAT = 1
-
-# What may be loaded, and from where: a file can only choose among these.
-_HOME_OF = {
-    "intervals": ("damier.models.partition", "IntervalPartition"),
-    "groups": ("damier.models.partition", "GroupPartition"),
-    "encoding": ("damier.models.encoding", "Encoding"),
-    "grid": ("damier.models.grid", "DataGrid"),
-    "grid_ensemble": ("damier.models.grid", "GridEnsemble"),
-    "naive_bayes": ("damier.models.naive_bayes", "NaiveBayes"),
-}
 
 
 def save(model: Any, path: str | os.PathLike[str]) -> None:
@@ -27,7 +19,7 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
     Parameters
     ----------
     model : model or fitted estimator
-        Anything of :mod:`damier.models`, or an estimator holding one in ``model_``.
+        Any model of :mod:`damier.models`, or any fitted estimator.
     path : str or path
         The file is replaced only once everything is written.
 
@@ -43,14 +35,7 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
     ...     load(pathlib.Path(folder) / "colour.json") == partition
     True
     """
-    text = dumps(model)
-    path = Path(path)
-    partial = path.with_name(path.name + ".partial")
-    try:
-        partial.write_text(text, encoding="utf-8")
-        partial.replace(path)
-    finally:
-        partial.unlink(missing_ok=True)
+    write_text(path, dumps(model))
 
 
 def load(path: str | os.PathLike[str]) -> Any:
@@ -59,7 +44,8 @@ def load(path: str | os.PathLike[str]) -> Any:
     Raises
     ------
     ValueError
-        If the file is not a saved model. Nothing in a file is ever run.
+        If the file is not a saved model; the message names what is wrong in which field. Nothing in a file is
+        ever run.
     """
     try:
         text = Path(path).read_text(encoding="utf-8")
@@ -68,13 +54,13 @@ def load(path: str | os.PathLike[str]) -> Any:
     try:
         return loads(text)
     except ValueError as error:
-        raise ValueError(f"{path}: {error}") from error
+        raise ValueError(f"{path}: {error}") from None
 
 
 def dumps(model: Any) -> str:
     """Write a model as JSON text."""
-    held = model if hasattr(model, "to_dict") else getattr(model, "model_", None)
-    if held is None:
+    held = model if isinstance(model, Model) else getattr(model, "model_", None)
+    if not isinstance(held, Model) or not hasattr(held, "model"):
         raise TypeError(
             f"{type(model).__name__} cannot be saved: give a fitted estimator or a model of damier.models"
         )
@@ -84,21 +70,18 @@ def dumps(model: Any) -> str:
 def loads(text: str) -> Any:
     """Read a model from JSON text."""
     try:
-        plain = json.loads(text)
+        plain = json.loads(text, parse_constant=_refuse_constant)
     except (ValueError, RecursionError) as error:
         raise ValueError(f"not a saved model: not JSON ({error})") from None
-    if not isinstance(plain, dict) or not isinstance(plain.get("damier"), int):
+    if not isinstance(plain, dict) or type(plain.get("damier")) is not int:
         raise ValueError("not a saved model: it does not say 'damier'")
-    if plain["damier"] > FORMAT:
-        raise ValueError(
-            f"saved by a later version (format {plain['damier']}, this one reads {FORMAT}): upgrade"
-        )
-    chosen = plain.get("model")
-    if not isinstance(chosen, str) or chosen not in _HOME_OF:
-        raise ValueError(f"not a saved model: unknown kind {chosen!r}")
-    module, name = _HOME_OF[chosen]
-    kind = getattr(importlib.import_module(module), name)
-    try:
-        return kind.from_dict(plain)
-    except (TypeError, KeyError, AttributeError, OverflowError) as error:
-        raise ValueError(f"not a saved model: {error}") from error
+    version = plain.pop("damier")
+    if version > FORMAT:
+        raise ValueError(f"saved by a later version (format {version}, this one reads {FORMAT}): upgrade")
+    if version < 1:
+        raise ValueError(f"not a saved model: damier: there is no format {version}")
+    return Model.from_dict(plain)
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is no number in JSON")

@@ -17,9 +17,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from damier.estimators._base import TableEstimator, require_two_classes, seed_of
 from damier.estimators._sklearn import Interval, StrOptions, fit_context
-from damier.intake import NumericColumn, Table
 from damier.intake.table import CodeArray, FloatArray, IntArray
-from damier.models.balls import BallGroup, BallPartition
+from damier.models.balls import BallGroup, BallPartition, coordinates
 
 
 class BallPartitionClassifier(ClassifierMixin, TransformerMixin, TableEstimator):
@@ -164,7 +163,7 @@ class BallPartitionClassifier(ClassifierMixin, TransformerMixin, TableEstimator)
         training = self._read_training(X, y, allow_unlabeled=self.semi_supervised)
         target = training.target
         require_two_classes(target)
-        points = _coordinates(training.table)
+        points = coordinates(training.table)
         adjacency = self._adjacency(points)
         # Ties are broken by the number of a point: numbers that follow the values, not the rows.
         order = _order_of(points, target.codes)
@@ -238,11 +237,11 @@ class BallPartitionClassifier(ClassifierMixin, TransformerMixin, TableEstimator)
 
     def predict_proba(self, X: Any) -> FloatArray:
         """Class shares at the nearest training points, averaged over partitions and over these points."""
-        return self._fitted().probabilities(self._points(X))
+        return self._fitted().predict_proba(self._read_scored(X))
 
     def apply(self, X: Any) -> IntArray:
         """Return the group of the nearest training point, as an index into ``groups_``."""
-        return self._fitted().apply(self._points(X))
+        return self._fitted().apply(self._read_scored(X))
 
     def transform(self, X: Any) -> npt.NDArray[Any]:
         """Group of each row, one column.
@@ -296,10 +295,6 @@ class BallPartitionClassifier(ClassifierMixin, TransformerMixin, TableEstimator)
         check_is_fitted(self)
         return self.model_
 
-    def _points(self, X: Any) -> FloatArray:
-        check_is_fitted(self)
-        return _coordinates(self._read_table(X, reset=False))
-
     def _adjacency(self, points: FloatArray) -> sparse.csr_array:
         """Graph of the rows, both directions of each edge, no loops."""
         from damier.search.balls.gabriel import gabriel_graph
@@ -325,26 +320,6 @@ class BallPartitionClassifier(ClassifierMixin, TransformerMixin, TableEstimator)
         tags.input_tags.allow_nan = False
         tags.transformer_tags.preserves_dtype = []
         return tags
-
-
-def _coordinates(table: Table) -> FloatArray:
-    points = np.empty((table.n_rows, table.n_columns))
-    for k, column in enumerate(table):
-        if not isinstance(column, NumericColumn):
-            raise ValueError(
-                f"column {column.name!r} holds categories, distances need numbers: encode it or leave it out"
-            )
-        if column.n_missing:
-            raise ValueError(
-                f"column {column.name!r} has {column.n_missing} missing value(s) (Input X contains NaN): "
-                "fill them first, with SimpleImputer for instance"
-            )
-        if not np.isfinite(column.values).all():
-            raise ValueError(
-                f"column {column.name!r} holds infinity (Input X contains infinity): replace it first"
-            )
-        points[:, k] = column.values
-    return points
 
 
 def _order_of(points: FloatArray, codes: CodeArray) -> IntArray:

@@ -18,7 +18,7 @@ from damier.estimators._base import TableClassifier, require_two_classes, seed_o
 from damier.estimators._sklearn import Interval, fit_context
 from damier.fit.grids import CodedColumn, build_grid, code_table
 from damier.intake import Target, read_table, read_target
-from damier.intake.frames_out import make_frame
+from damier.intake.frames import make_frame
 from damier.models.grid import DataGrid, GridEnsemble
 from damier.search.run import ProgressCallback, map_in_threads
 

@@ -225,12 +225,12 @@ class LinfClassifier(ClassifierMixin, TableEstimator):
             In the order of ``classes_``.
         """
         check_is_fitted(self)
-        return self.model_.probabilities(self._votes(X, stop_early=False))
+        return self.model_.shares_of(self._votes(X, stop_early=False))
 
     def _votes(self, X: Any, *, stop_early: bool) -> npt.NDArray[np.float64]:
         """Count the votes; stopping early, only the first class of each row can be relied upon."""
         model: LinfModel = self.model_
-        table = self._read_table(X, reset=False)
+        table = self._read_scored(X)
         encoded = model.encode(table, partial(map_in_threads, n_jobs=self.n_jobs))
         scores = np.zeros((table.n_rows, len(self.classes_)))
         add_votes = _compiled() if table.n_rows * len(model.covers) >= _MUCH_WORK else None
@@ -276,7 +276,7 @@ class LinfClassifier(ClassifierMixin, TableEstimator):
             within that cover; ``inside``, False where no rectangle holds the row and the nearest decided.
         """
         check_is_fitted(self)
-        return self.model_.decision_path(self._read_table(X, reset=False))
+        return self.model_.decision_path(self._read_scored(X))
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "model_")

@@ -181,10 +181,8 @@ class NaiveBayesClassifier(TableClassifier):
         -------
         array of shape (n_samples,)
         """
-        table = self._read_scored(X)
-        best = self.model_.best_class(table)
-        classes: npt.NDArray[Any] = self.classes_[best]
-        return classes
+        predicted: npt.NDArray[Any] = self.model_.predict(self._read_scored(X))
+        return predicted.astype(self.classes_.dtype, copy=False)
 
     def predict_log_proba(self, X: Any) -> FloatArray:
         """Return the log-probabilities of the classes, in the order of ``classes_``.
@@ -198,7 +196,7 @@ class NaiveBayesClassifier(TableClassifier):
         array of shape (n_samples, n_classes)
         """
         table = self._read_scored(X)
-        proba: FloatArray = self.model_.log_proba(table)
+        proba: FloatArray = self.model_.predict_log_proba(table)
         return proba
 
     def explain(self, X: Any) -> FloatArray:

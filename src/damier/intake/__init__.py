@@ -1,7 +1,7 @@
 """Whatever the user has, turned into columns, codes and counts."""
 
 from damier.intake.files import read_file
-from damier.intake.frames import as_categorical, as_numeric, read_column, read_table
+from damier.intake.frames import as_categorical, as_numeric, read_column, read_columns, read_table
 from damier.intake.table import CategoricalColumn, Column, NumericColumn, Table, Target
 from damier.intake.target import read_target, read_weights
 
@@ -14,6 +14,7 @@ __all__ = [
     "as_categorical",
     "as_numeric",
     "read_column",
+    "read_columns",
     "read_file",
     "read_table",
     "read_target",

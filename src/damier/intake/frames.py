@@ -17,9 +17,10 @@ from __future__ import annotations
 
 import datetime
 import decimal
+import importlib.util
 import numbers
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Literal, cast
 
 import narwhals as nw
 import numpy as np
@@ -27,6 +28,8 @@ import numpy.typing as npt
 
 from damier.intake import dates, factorize
 from damier.intake.table import CategoricalColumn, Column, FloatArray, NumericColumn, NumericKind, Table
+
+BACKENDS = ("pandas", "polars", "pyarrow")
 
 
 def read_table(X: Any) -> Table:
@@ -61,9 +64,105 @@ def read_table(X: Any) -> Table:
     if hasattr(X, "toarray"):  # before Mapping: a sparse dictionary of keys is one
         raise TypeError("Sparse data was passed for X, but dense data is required: use X.toarray()")
     if isinstance(X, Mapping):
-        return _read_columns(dict(X))
+        return _read_dict(dict(X))
     frame = as_frame(X)
     return _read_matrix(X) if frame is None else _read_frame(frame)
+
+
+def read_columns(X: Any, names: Sequence[str], n_columns: int | None = None) -> Table:
+    """Read the columns that a model uses, under the names it knows them by.
+
+    Parameters
+    ----------
+    X : Table, or whatever `read_table` reads
+        Columns are found by name, in any order; others are not read. Where there are no names, because X is
+        an array or because the model was fitted on one (its names are ``x0``, ``x1``, ...), columns are found
+        by position.
+    names : sequence of str
+        The columns.
+    n_columns : int, optional
+        Number of columns that were fitted, which X must have when they are found by position; by default that
+        of ``names``.
+
+    Raises
+    ------
+    ValueError
+        If a column is missing, naming it, or if the number of columns is wrong.
+
+    Examples
+    --------
+    >>> read_columns({"b": [1, 2], "c": [[], []], "a": [3, 4]}, ["a", "b"]).names
+    ('a', 'b')
+    """
+    n_columns = len(names) if n_columns is None else n_columns
+    frame = None if isinstance(X, (Table, Mapping)) else as_frame(X)
+    if isinstance(X, Table) or (frame is None and not isinstance(X, Mapping)):
+        table = read_table(X)
+        if table.names == tuple(names) and (table.named or table.n_columns == n_columns):
+            return table
+        held, named, n_rows = list(table.names), table.named, table.n_rows
+    else:
+        table = None
+        held, named = _text_names(list(X if frame is None else frame.columns)), True
+        n_rows = len(next(iter(X.values()), ())) if frame is None else len(frame)
+    position = {name: j for j, name in enumerate(held)}
+    if named and all(name in position for name in names):
+        chosen = [position[name] for name in names]
+    else:
+        chosen = _positions(names, held, named, n_columns)
+    if table is not None:
+        read = Table(tuple(table.columns[j] for j in chosen), n_rows, library=table.library)
+    elif not chosen:
+        read = Table((), n_rows)
+    elif frame is None:
+        keys = list(X)
+        read = _read_dict({keys[j]: X[keys[j]] for j in dict.fromkeys(chosen)})
+    else:
+        read = _read_frame(frame.select([frame.columns[j] for j in chosen]))
+    return read.renamed(names)
+
+
+def _positions(names: Sequence[str], held: list[str], named: bool, n_columns: int) -> list[int]:
+    """Find columns by position, for want of names on either side."""
+    made_up = [int(name[1:]) if name[:1] == "x" and name[1:].isdecimal() else -1 for name in names]
+    numbered = bool(made_up) and all(0 <= j < n_columns for j in made_up)
+    if named and not numbered:
+        missing = [name for name in names if name not in held]
+        told = ", ".join(map(repr, missing[:10]))
+        more = f", ... ({len(missing)} in all)" if len(missing) > 10 else ""
+        raise ValueError(f"X lacks column{'s' if len(missing) > 1 else ''} {told}{more}")
+    if len(held) == n_columns and (numbered or len(names) == n_columns):
+        return made_up if numbered else list(range(n_columns))
+    if len(held) != n_columns:
+        raise ValueError(f"X has {len(held)} columns, but {n_columns} were fitted")
+    raise ValueError(
+        "X has no column names, and the model finds its columns by name "
+        f"({', '.join(map(repr, names[:10]))}): pass a frame or a dict of columns"
+    )
+
+
+def make_frame(columns: Mapping[str, Any], backend: str | None = None) -> Any:
+    """Build a frame from columns.
+
+    Parameters
+    ----------
+    columns : mapping from name to values
+    backend : {"pandas", "polars", "pyarrow", "dict"}, optional
+        By default the first of pandas, polars and pyarrow that is installed, else a plain dict of lists.
+
+    Examples
+    --------
+    >>> make_frame({"a": [1, 2]}, backend="dict")
+    {'a': [1, 2]}
+    """
+    if backend is None:
+        backend = next((name for name in BACKENDS if importlib.util.find_spec(name)), "dict")
+    plain = {name: list(values) for name, values in columns.items()}
+    if backend == "dict":
+        return plain
+    if backend not in BACKENDS:
+        raise ValueError(f"unknown backend {backend!r}: choose one of {', '.join(BACKENDS)}, dict")
+    return nw.from_dict(plain, backend=cast(Literal["pandas", "polars", "pyarrow"], backend)).to_native()
 
 
 def as_frame(X: Any) -> nw.DataFrame[Any] | None:
@@ -129,7 +228,7 @@ def as_numeric(column: Column) -> NumericColumn:
     return NumericColumn(column.name, np.array(worth, dtype=np.float64)[column.codes])
 
 
-def _read_columns(columns: dict[Any, Any]) -> Table:
+def _read_dict(columns: dict[Any, Any]) -> Table:
     names = _text_names(list(columns))
     read = tuple(read_column(values, name) for name, values in zip(names, columns.values(), strict=True))
     lengths = {_length(column) for column in read}
@@ -143,7 +242,8 @@ def _read_frame(frame: nw.DataFrame[Any]) -> Table:
     names = _text_names(list(frame.columns))
     # column by column through an iterator: to look one up takes time in the number of columns
     read = tuple(_from_series(series, name) for series, name in zip(frame.iter_columns(), names, strict=True))
-    return Table(read, len(frame))
+    library = frame.implementation.name.lower()
+    return Table(read, len(frame), library=library if library in BACKENDS else None)
 
 
 def _read_matrix(X: Any) -> Table:

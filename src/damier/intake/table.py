@@ -100,11 +100,13 @@ class Table:
     """Columns of one length under distinct names.
 
     ``named`` is False when the names were made up (``x0``, ``x1``, ...) because the input had none.
+    ``library`` is that of the frame the table was read from ("pandas", "polars", "pyarrow"), if any.
     """
 
     columns: tuple[Column, ...]
     n_rows: int
     named: bool = True
+    library: str | None = None
 
     @cached_property
     def names(self) -> tuple[str, ...]:
@@ -135,19 +137,19 @@ class Table:
     def take(self, rows: npt.NDArray[Any]) -> Table:
         """Keep the rows selected by a mask or by indices."""
         n_rows = int(np.count_nonzero(rows)) if rows.dtype == bool else len(rows)
-        return Table(tuple(column.take(rows) for column in self.columns), n_rows, self.named)
+        return replace(self, columns=tuple(column.take(rows) for column in self.columns), n_rows=n_rows)
 
     def renamed(self, names: Sequence[str]) -> Table:
         """Give the columns other names, in order."""
         if self.named and self.names == tuple(names):
             return self
         columns = tuple(replace(c, name=name) for c, name in zip(self.columns, names, strict=True))
-        return Table(columns, self.n_rows)
+        return Table(columns, self.n_rows, library=self.library)
 
     def drop(self, name: str) -> Table:
         """Leave one column out."""
         self[name]
-        return Table(tuple(c for c in self.columns if c.name != name), self.n_rows, self.named)
+        return replace(self, columns=tuple(c for c in self.columns if c.name != name))
 
 
 @dataclass(frozen=True, slots=True)

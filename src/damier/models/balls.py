@@ -5,13 +5,25 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 
-from damier.intake.frames_out import make_frame
+from damier.intake import NumericColumn, Table, read_columns
 from damier.intake.table import FloatArray, IntArray
-from damier.models.codec import decode, encode, wanted
+from damier.models.codec import (
+    ClassifierModel,
+    Counts,
+    FieldError,
+    Names,
+    Positive,
+    Shares,
+    Values,
+    check_indices,
+    check_shape,
+    check_sums,
+    distinct_names,
+)
 
 Metric = str | Callable[[Any, Any], float]
 
@@ -47,7 +59,7 @@ class BallGroup:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class BallPartition:
+class BallPartition(ClassifierModel):
     """Training points, the group of each, and the class counts of the groups.
 
     Parameters
@@ -76,37 +88,51 @@ class BallPartition:
         Class shares at each point, averaged over several partitions; None: those of its group.
     """
 
-    names: tuple[str, ...]
-    classes: tuple[Any, ...]
+    names: Names
+    classes: Values
     points: FloatArray
-    rows: IntArray
+    rows: Counts
     point_groups: IntArray
-    counts: IntArray
+    counts: Counts
     centres: IntArray
     radii: IntArray
     cost: float
     null_cost: float
     metric: Metric = "euclidean"
-    n_neighbors: int = 1
-    point_shares: FloatArray | None = None
+    n_neighbors: Positive = 1
+    point_shares: Shares | None = None
 
     model: ClassVar[str] = "balls"
 
-    def __post_init__(self) -> None:
-        for array in (self.points, self.rows, self.point_groups, self.counts, self.centres, self.radii):
-            array.flags.writeable = False
+    def _check(self) -> None:
+        n, n_groups = len(self.points), len(self.counts)
+        if n == 0 or not self.names:
+            raise FieldError("points", "there is none")
+        check_shape(self, "points", n, len(self.names))
+        for field in ("rows", "point_groups"):
+            check_shape(self, field, n)
+        check_shape(self, "counts", n_groups, len(self.classes))
+        if not self.counts.any():
+            raise FieldError("counts", "no point has a class")
+        check_indices(self.point_groups, "point_groups", 0, n_groups, "group")
+        for field in ("centres", "radii"):
+            check_shape(self, field, n_groups)
+        check_indices(self.centres, "centres", -1, n, "point")
         if self.point_shares is not None:
-            self.point_shares.flags.writeable = False
+            check_shape(self, "point_shares", n, len(self.classes))
+            check_sums(self.point_shares, "point_shares")
+        if isinstance(self.metric, str) and self.metric != "euclidean":
+            from scipy.spatial.distance import cdist
+
+            try:
+                cdist(np.ones((2, 2)), np.ones((2, 2)), metric=self.metric)  # type: ignore[call-overload]
+            except ValueError:
+                raise FieldError("metric", f"unknown distance {self.metric!r}") from None
 
     @property
     def n_groups(self) -> int:
         """Number of groups."""
         return len(self.counts)
-
-    @property
-    def level(self) -> float:
-        """Part of the description saved by the groups: 0 says no information."""
-        return max(0.0, 1.0 - self.cost / self.null_cost)
 
     @cached_property
     def shares(self) -> FloatArray:
@@ -131,12 +157,20 @@ class BallPartition:
             for g in range(self.n_groups)
         )
 
-    def apply(self, points: FloatArray) -> IntArray:
-        """Group of the nearest training point of each point."""
-        return self.point_groups[self._nearest(points, 1)[:, 0]]
+    def apply(self, X: Any) -> IntArray:
+        """Group of the nearest training point of each row."""
+        return self.point_groups[self._nearest(self._points(X), 1)[:, 0]]
 
-    def probabilities(self, points: FloatArray) -> FloatArray:
+    def transform(self, X: Any) -> IntArray:
+        """Group of each row, one column."""
+        return self.apply(X).reshape(-1, 1)
+
+    def _points(self, X: Any) -> FloatArray:
+        return coordinates(read_columns(X, self.names))
+
+    def predict_proba(self, X: Any) -> FloatArray:
         """Class shares at the nearest training points, averaged over these points."""
+        points = self._points(X)
         nearest = self._nearest(points, self.n_neighbors)
         at_point = self.shares[self.point_groups] if self.point_shares is None else self.point_shares
         total: FloatArray = np.zeros((len(points), len(self.classes)))
@@ -168,77 +202,34 @@ class BallPartition:
         return cKDTree(self.points)
 
     def to_frame(self, backend: str | None = None) -> Any:
-        """Return a table with one row a group: size, shares, centre and radius."""
-        columns: dict[str, list[Any]] = {
-            "group": list(range(self.n_groups)),
-            "size": [group.size for group in self.groups],
-        }
-        for j, name in enumerate(self.classes):
-            columns[f"share of {name}"] = [group.shares[j] for group in self.groups]
-        columns["centre"] = [group.centre for group in self.groups]
-        columns["radius"] = [group.radius for group in self.groups]
-        return make_frame(columns, backend)
+        """Return a table with one row per group: size, shares, centre and radius."""
+        names = ["group", "size", *(f"share of {c}" for c in self.classes), "centre", "radius"]
+        columns: list[list[Any]] = [
+            list(range(self.n_groups)),
+            [group.size for group in self.groups],
+            *self.shares.T.tolist(),
+            [group.centre for group in self.groups],
+            [group.radius for group in self.groups],
+        ]
+        return self._frame(dict(zip(distinct_names(names), columns, strict=True)), backend)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Write the model in JSON types.
 
-        Raises
-        ------
-        TypeError
-            If the metric is a function: a saved model carries no code.
-        """
-        if not isinstance(self.metric, str):
-            raise TypeError("a partition whose metric is a function cannot be saved: use a metric by name")
-        return {
-            "model": self.model,
-            "names": list(self.names),
-            "classes": encode(self.classes),
-            "points": self.points.tolist(),
-            "rows": self.rows.tolist(),
-            "point_groups": self.point_groups.tolist(),
-            "counts": self.counts.tolist(),
-            "centres": self.centres.tolist(),
-            "radii": self.radii.tolist(),
-            "cost": self.cost,
-            "null_cost": self.null_cost,
-            "metric": self.metric,
-            "n_neighbors": self.n_neighbors,
-            "point_shares": None if self.point_shares is None else self.point_shares.tolist(),
-        }
-
-    @classmethod
-    def from_dict(cls, plain: dict[str, Any]) -> Self:
-        """Read back what ``to_dict`` wrote."""
-        if wanted(plain, "model") != cls.model:
-            raise ValueError(f"not a saved partition by balls: its model is {plain['model']!r}")
-        names = tuple(str(name) for name in wanted(plain, "names"))
-        whole = {
-            key: np.array(wanted(plain, key), dtype=np.int64)
-            for key in ("rows", "point_groups", "counts", "centres", "radii")
-        }
-        points = np.array(wanted(plain, "points"), dtype=np.float64).reshape(-1, len(names))
-        n, n_groups = len(points), len(whole["counts"])
-        if not (len(whole["rows"]) == len(whole["point_groups"]) == n > 0):
-            raise ValueError("not a saved model: points, rows and point_groups differ in length")
-        if whole["point_groups"].min() < 0 or whole["point_groups"].max() >= n_groups:
-            raise ValueError("not a saved model: point_groups names a group that is not there")
-        if len(whole["centres"]) != n_groups or whole["centres"].max(initial=-1) >= n:
-            raise ValueError("not a saved model: centres must name one point, or -1, a group")
-        if len(whole["radii"]) != n_groups:
-            raise ValueError("not a saved model: radii must hold one number a group")
-        classes = decode(wanted(plain, "classes"))
-        shares = plain.get("point_shares")  # not in what earlier versions wrote
-        shares = None if shares is None else np.array(shares, dtype=np.float64)
-        if shares is not None and shares.shape != (n, len(classes)):
-            raise ValueError("not a saved model: point_shares must hold one share a point and a class")
-        return cls(
-            names=names,
-            classes=classes,
-            points=points,
-            **whole,
-            cost=float(wanted(plain, "cost")),
-            null_cost=float(wanted(plain, "null_cost")),
-            metric=str(wanted(plain, "metric")),
-            n_neighbors=int(wanted(plain, "n_neighbors")),
-            point_shares=shares,
-        )
+def coordinates(table: Table) -> FloatArray:
+    """Return the columns of a table as points, and refuse what has no place among them."""
+    points = np.empty((table.n_rows, table.n_columns))
+    for k, column in enumerate(table):
+        if not isinstance(column, NumericColumn):
+            raise ValueError(
+                f"column {column.name!r} holds categories, distances need numbers: encode it or leave it out"
+            )
+        if column.n_missing:
+            raise ValueError(
+                f"column {column.name!r} has {column.n_missing} missing value(s) (Input X contains NaN): "
+                "fill them first, with SimpleImputer for instance"
+            )
+        if not np.isfinite(column.values).all():
+            raise ValueError(
+                f"column {column.name!r} holds infinity (Input X contains infinity): replace it first"
+            )
+        points[:, k] = column.values
+    return points

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
-from damier.intake.table import FloatArray
+from damier.models.codec import ExtendedArray, FieldError, Model, Share, Shares, check_shape, check_sums
 
 
 @dataclass(frozen=True, eq=False)
-class BoundPosterior:
+class BoundPosterior(Model):
     """Posterior probability of each place of a single bound.
 
     Parameters
@@ -24,9 +24,17 @@ class BoundPosterior:
         Probability of two intervals against one.
     """
 
-    bounds: FloatArray
-    probability: FloatArray
-    two_intervals: float
+    bounds: ExtendedArray
+    probability: Shares
+    two_intervals: Share
+
+    model: ClassVar[str] = "bound_posterior"
+
+    def _check(self) -> None:
+        if self.bounds.ndim != 1 or not (np.diff(self.bounds) > 0).all():
+            raise FieldError("bounds", "places must be ascending")
+        check_shape(self, "probability", len(self.bounds))
+        check_sums(self.probability, "probability")
 
     @property
     def best(self) -> tuple[float, float]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Literal, Self
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -15,16 +15,23 @@ from scipy import sparse
 from scipy.special import gammaln, xlogy
 
 from damier.criteria import log_bell_table, unsupervised_grid_cost
-from damier.intake.frames_out import make_frame
 from damier.intake.table import FloatArray, IntArray
-from damier.models.codec import decode, encode, wanted
+from damier.models.codec import (
+    Counts,
+    ExtendedArray,
+    FieldError,
+    Model,
+    Values,
+    check_indices,
+    check_shape,
+)
 
 AxisName = Literal["rows", "columns"]
 _AXIS_NAMES: tuple[AxisName, AxisName] = ("rows", "columns")
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class CoclusterAxis:
+class CoclusterAxis(Model):
     """One side of the table.
 
     Parameters
@@ -43,10 +50,20 @@ class CoclusterAxis:
     """
 
     name: str
-    values: tuple[Any, ...] | None
+    values: Values | None
     labels: IntArray
-    totals: IntArray
-    typicality: FloatArray
+    totals: Counts
+    typicality: ExtendedArray
+
+    def _check(self) -> None:
+        n = len(self.totals)
+        check_shape(self, "labels", n)
+        check_shape(self, "typicality", n)
+        if self.values is not None and len(self.values) != n:
+            raise FieldError("values", f"{len(self.values)} names of {n} values")
+        check_indices(self.labels, "labels", -1, n, "cluster")
+        if (self.sizes() == 0).any():
+            raise FieldError("labels", f"cluster {np.argmin(self.sizes())} holds no value")
 
     @property
     def n_clusters(self) -> int:
@@ -68,31 +85,9 @@ class CoclusterAxis:
         members = np.flatnonzero(self.labels == cluster)
         return members[np.lexsort((members, -self.totals[members], -self.typicality[members]))]
 
-    def to_dict(self) -> dict[str, Any]:
-        """Everything, in JSON types."""
-        return {
-            "name": self.name,
-            "values": None if self.values is None else encode(self.values),
-            "labels": self.labels.tolist(),
-            "totals": self.totals.tolist(),
-            "typicality": encode(self.typicality.tolist()),
-        }
-
-    @classmethod
-    def from_dict(cls, plain: dict[str, Any]) -> Self:
-        """Read back what `to_dict` wrote."""
-        values = wanted(plain, "values")
-        return cls(
-            name=wanted(plain, "name"),
-            values=None if values is None else decode(values),
-            labels=np.asarray(wanted(plain, "labels"), dtype=np.int64),
-            totals=np.asarray(wanted(plain, "totals"), dtype=np.int64),
-            typicality=np.asarray(decode(wanted(plain, "typicality")), dtype=np.float64),
-        )
-
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Merges:
+class Merges(Model):
     """Merges of clusters, in order: ``gone`` went into ``kept``, on the rows (0) or the columns (1).
 
     ``costs`` are those of the coclusterings after each merge.
@@ -103,12 +98,17 @@ class Merges:
     gone: IntArray
     costs: FloatArray
 
+    def _check(self) -> None:
+        check_indices(self.axes, "axes", 0, 2, "axis")
+        for name in ("kept", "gone", "costs"):
+            check_shape(self, name, len(self.axes))
+
     def __len__(self) -> int:
         return len(self.axes)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class CoclusteringModel:
+class CoclusteringModel(Model):
     """Clusters of rows and columns.
 
     Parameters
@@ -126,19 +126,30 @@ class CoclusteringModel:
 
     rows: CoclusterAxis
     columns: CoclusterAxis
-    cells: IntArray
+    cells: Counts
     cost: float
     null_cost: float
     best_cost: float
     merges: Merges
 
-    def __post_init__(self) -> None:
-        if self.cells.shape != (self.rows.n_clusters, self.columns.n_clusters):
-            raise ValueError(
-                f"{self.cells.shape} blocks for {self.rows.n_clusters} x {self.columns.n_clusters} clusters"
-            )
+    model: ClassVar[str] = "coclustering"
+
+    def _check(self) -> None:
+        check_shape(self, "cells", self.rows.n_clusters, self.columns.n_clusters)
+        for axis, side in enumerate((self.rows, self.columns)):
+            held = np.bincount(side.labels + 1, weights=side.totals, minlength=side.n_clusters + 1)
+            if held[0] or (held[1:] != self.cells.sum(axis=1 - axis)).any():
+                raise FieldError(f"{_AXIS_NAMES[axis]}.totals", "they do not add up to the cells")
         if len(self.merges) != sum(self.cells.shape) - 2:
-            raise ValueError(f"{len(self.merges)} merges do not lead from {self.cells.shape} to one block")
+            raise FieldError("merges", f"{len(self.merges)} do not lead from {self.cells.shape} to one block")
+        left = [set(range(n)) for n in self.cells.shape]
+        for s, merge in enumerate(
+            zip(*(getattr(self.merges, name).tolist() for name in ("axes", "kept", "gone")), strict=True)
+        ):
+            axis, kept, gone = merge
+            if kept == gone or not {kept, gone} <= left[axis]:
+                raise FieldError("merges", f"step {s} merges a cluster that is not there")
+            left[axis].remove(gone)
 
     # ----- what was found
 
@@ -156,11 +167,6 @@ class CoclusteringModel:
     def n_instances(self) -> int:
         """Instances of the table: its non-zeros, or the sum of its counts."""
         return int(self.cells.sum())
-
-    @property
-    def level(self) -> float:
-        """Share of the null cost that the coclustering saves."""
-        return max(0.0, 1.0 - self.cost / self.null_cost) if self.null_cost > 0 else 0.0
 
     @property
     def information(self) -> float:
@@ -189,7 +195,7 @@ class CoclusteringModel:
     def blocks(self, backend: str | None = None) -> Any:
         """Blocks as a frame: both clusters, instances, those expected, part of the mutual information."""
         i, j = np.indices(self.cells.shape).reshape(2, -1)
-        return make_frame(
+        return self._frame(
             {
                 "row_cluster": i.tolist(),
                 "column_cluster": j.tolist(),
@@ -207,7 +213,7 @@ class CoclusteringModel:
         typical = [
             ", ".join(str(side.value(v)) for v in side.members(c)[:n_typical]) for c in range(side.n_clusters)
         ]
-        return make_frame(
+        return self._frame(
             {
                 "cluster": list(range(side.n_clusters)),
                 "values": side.sizes().tolist(),
@@ -224,7 +230,7 @@ class CoclusteringModel:
         """Values of a cluster as a frame, the most typical first."""
         side = self.axis(axis)
         members = side.members(cluster)[:n]
-        return make_frame(
+        return self._frame(
             {
                 "value": [side.value(v) for v in members.tolist()],
                 "count": side.totals[members].tolist(),
@@ -239,7 +245,7 @@ class CoclusteringModel:
         """Coclusterings along the merges as a frame: numbers of clusters, cost, share of information kept."""
         merged = np.concatenate([[-1], self.merges.axes])
         costs = np.concatenate([[self.cost], self.merges.costs])
-        return make_frame(
+        return self._frame(
             {
                 "n_row_clusters": (self.n_row_clusters - np.cumsum(merged == 0)).tolist(),
                 "n_column_clusters": (self.n_column_clusters - np.cumsum(merged == 1)).tolist(),
@@ -303,7 +309,7 @@ class CoclusteringModel:
         cost = cells_cost(cells, rows, columns)
         merges = Merges(axes=axes, kept=renumbered[0], gone=renumbered[1], costs=np.zeros(len(axes)))
         costs = _replay(cells, rows, columns, merges, cost)
-        return replace(
+        simpler = replace(
             self,
             rows=rows,
             columns=columns,
@@ -311,6 +317,7 @@ class CoclusteringModel:
             cost=cost,
             merges=replace(merges, costs=costs),
         )
+        return simpler.in_library(self._library)
 
     # ----- rows never seen
 
@@ -349,50 +356,6 @@ class CoclusteringModel:
             best = np.argmin(np.round(cost, 9), axis=1)
             found[first : first + block] = np.where(n_new > 0, best, -1)
         return found
-
-    # ----- JSON
-
-    def to_dict(self) -> dict[str, Any]:
-        """Everything, in JSON types."""
-        return {
-            "model": "coclustering",
-            "rows": self.rows.to_dict(),
-            "columns": self.columns.to_dict(),
-            "cells": self.cells.tolist(),
-            "cost": self.cost,
-            "null_cost": self.null_cost,
-            "best_cost": self.best_cost,
-            "merges": {
-                name: getattr(self.merges, name).tolist() for name in ("axes", "kept", "gone", "costs")
-            },
-        }
-
-    @classmethod
-    def from_dict(cls, plain: dict[str, Any]) -> Self:
-        """Read back what `to_dict` wrote.
-
-        Raises
-        ------
-        ValueError
-            If the dict is not that of a coclustering.
-        """
-        if wanted(plain, "model") != "coclustering":
-            raise ValueError(f"not a saved coclustering: it says {plain['model']!r}")
-        merges = wanted(plain, "merges")
-        return cls(
-            rows=CoclusterAxis.from_dict(wanted(plain, "rows")),
-            columns=CoclusterAxis.from_dict(wanted(plain, "columns")),
-            cells=np.asarray(wanted(plain, "cells"), dtype=np.int64),
-            cost=float(wanted(plain, "cost")),
-            null_cost=float(wanted(plain, "null_cost")),
-            best_cost=float(wanted(plain, "best_cost")),
-            merges=Merges(
-                axes=np.asarray(wanted(merges, "axes"), dtype=np.int64),
-                kept=np.asarray(wanted(merges, "kept"), dtype=np.int64),
-                gone=np.asarray(wanted(merges, "gone"), dtype=np.int64),
-                costs=np.asarray(wanted(merges, "costs"), dtype=np.float64),
-            ),
-        )
 
 
 def cells_cost(cells: IntArray, rows: CoclusterAxis, columns: CoclusterAxis) -> float:

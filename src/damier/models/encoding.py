@@ -2,59 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from damier.intake import Table, read_table
+from damier.intake import Table, read_columns
 from damier.intake.table import FloatArray, IntArray
-from damier.models.codec import distinct_names, wanted
-from damier.models.partition import GroupPartition, IntervalPartition, Partition
+from damier.models.codec import FieldError, Model, distinct_names
+from damier.models.partition import Partition
 
 Encode = Literal["ordinal", "onehot", "evidence"]
 ENCODINGS: tuple[Encode, ...] = ("ordinal", "onehot", "evidence")
 
-_PARTITIONS: dict[str, Callable[[dict[str, Any]], Partition]] = {
-    IntervalPartition.model: IntervalPartition.from_dict,
-    GroupPartition.model: GroupPartition.from_dict,
-}
 
-
-def partition_from_dict(plain: dict[str, Any]) -> Partition:
-    """Read back a partition of either kind."""
-    kind = wanted(plain, "model")
-    if not isinstance(kind, str) or kind not in _PARTITIONS:
-        raise ValueError(f"not a saved partition: unknown kind {kind!r}")
-    return _PARTITIONS[kind](plain)
-
-
-def read_fitted_columns(X: Any, fitted: tuple[str, ...]) -> Table:
-    """Read a table to be scored; its columns must be those that were fitted, in order.
-
-    They are matched by position when either side has no names.
-
-    Raises
-    ------
-    ValueError
-        If a column is missing, added or out of place.
-    """
-    table = read_table(X)
-    if table.n_columns != len(fitted):
-        raise ValueError(f"X has {table.n_columns} columns, but {len(fitted)} were fitted")
-    if table.named and fitted != tuple(f"x{j}" for j in range(len(fitted))) and table.names != fitted:
-        told = next((f, n) for f, n in zip(fitted, table.names, strict=True) if f != n)
-        raise ValueError(
-            f"column {told[1]!r} stands where {told[0]!r} was fitted: select X's columns in order"
-        )
-    return table
-
-
-@dataclass(frozen=True)
-class Encoding:
+@dataclass(frozen=True, eq=False)
+class Encoding(Model):
     """Partitions of the columns of a table, in column order, and how parts are written.
 
     Parameters
@@ -70,9 +36,12 @@ class Encoding:
 
     model: ClassVar[str] = "encoding"
 
-    def __post_init__(self) -> None:
+    def _check(self) -> None:
         if self.encode not in ENCODINGS:
-            raise ValueError(f"unknown encoding {self.encode!r}: choose one of {', '.join(ENCODINGS)}")
+            raise FieldError(
+                "encode", f"unknown encoding {self.encode!r}: choose one of {', '.join(ENCODINGS)}"
+            )
+        check_names(self.partitions)
 
     @cached_property
     def widths(self) -> tuple[int, ...]:
@@ -96,9 +65,9 @@ class Encoding:
 
         Parameters
         ----------
-        X : whatever :func:`damier.intake.read_table` reads
-            Columns are matched by position when either side has no names, else they must be the same, in
-            order.
+        X : data frame, array, dict of columns or Table
+            Columns are found by their names, in any order; others are ignored. Those of an array, and those
+            of a frame where the model was fitted on an array, are found by position.
         """
         if self.encode == "ordinal":
             return self.parts(X)
@@ -123,7 +92,7 @@ class Encoding:
         return np.vstack([partition.evidence(), np.zeros((1, len(partition.classes)))])
 
     def _read(self, X: Any) -> Table:
-        return read_fitted_columns(X, tuple(partition.name for partition in self.partitions))
+        return read_columns(X, [partition.name for partition in self.partitions])
 
     def feature_names_out(self, names: tuple[str, ...] | None = None) -> list[str]:
         """Names of the columns written: the variable's, followed by the part's label or by the class.
@@ -147,16 +116,11 @@ class Encoding:
                 written += [f"{name}:{c}" for c in partition.classes]
         return distinct_names(written)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Everything, in JSON types."""
-        return {
-            "model": self.model,
-            "encode": self.encode,
-            "partitions": [partition.to_dict() for partition in self.partitions],
-        }
 
-    @classmethod
-    def from_dict(cls, plain: dict[str, Any]) -> Self:
-        """Read back what ``to_dict`` gave."""
-        held = wanted(plain, "partitions")
-        return cls(tuple(partition_from_dict(p) for p in held), wanted(plain, "encode"))
+def check_names(variables: Iterable[Any], field: str = "partitions") -> None:
+    """Refuse two variables of one name."""
+    met: set[str] = set()
+    for i, variable in enumerate(variables):
+        if variable.name in met:
+            raise FieldError(f"{field}[{i}].name", f"{variable.name!r} appears twice")
+        met.add(variable.name)

@@ -5,20 +5,29 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from damier.intake import Table, read_table
-from damier.intake.frames_out import make_frame
+from damier.intake import read_columns
 from damier.intake.table import FloatArray, IntArray
-from damier.models.codec import decode, encode, wanted
-from damier.models.encoding import partition_from_dict
+from damier.models.codec import (
+    ClassifierModel,
+    Count,
+    Counts,
+    FieldError,
+    Model,
+    Shares,
+    Values,
+    check_indices,
+    check_shape,
+    check_sums,
+)
 from damier.models.partition import IntervalPartition, Partition
 
 
 @dataclass(frozen=True, eq=False)
-class GridCells:
+class GridCells(Model):
     """The non-empty cells of a grid.
 
     Parameters
@@ -30,15 +39,11 @@ class GridCells:
     """
 
     parts: IntArray
-    counts: IntArray
+    counts: Counts
 
-    def __post_init__(self) -> None:
-        for name in ("parts", "counts"):
-            array = np.array(getattr(self, name), dtype=np.int64)
-            array.flags.writeable = False
-            object.__setattr__(self, name, array)
+    def _check(self) -> None:
         if self.parts.ndim != 2 or self.counts.ndim != 2 or len(self.parts) != len(self.counts):
-            raise ValueError(f"cells: parts of shape {self.parts.shape}, counts of shape {self.counts.shape}")
+            raise FieldError("parts", f"shape {self.parts.shape}, counts of shape {self.counts.shape}")
 
     def __len__(self) -> int:
         return len(self.counts)
@@ -50,14 +55,14 @@ class GridCells:
         return sizes
 
     @cached_property
-    def probabilities(self) -> FloatArray:
+    def shares(self) -> FloatArray:
         """Class shares of each cell."""
         shares: FloatArray = self.counts / self.sizes[:, None]
         return shares
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class DataGrid:
+class DataGrid(ClassifierModel):
     """A grid over some of the variables on offer.
 
     Every selected variable is partitioned into two parts or more; a cell is a combination of parts, and
@@ -94,26 +99,29 @@ class DataGrid:
 
     partitions: Mapping[str, Partition]
     cells: GridCells
-    classes: tuple[Any, ...]
-    n_variables: int
+    classes: Values
+    n_variables: Count
     cost: float
     null_cost: float
 
     model: ClassVar[str] = "grid"
 
-    def __post_init__(self) -> None:
+    def _check(self) -> None:
         parts, counts = self.cells.parts, self.cells.counts
-        if parts.shape[1] != len(self.partitions) or counts.shape[1] != len(self.classes):
-            raise ValueError(
-                f"grid of {len(self.partitions)} variables and {len(self.classes)} classes: cells with parts "
-                f"of shape {parts.shape} and counts of shape {counts.shape}"
-            )
-        if len(counts) == 0 or counts.min() < 0 or (counts.sum(axis=1) == 0).any():
-            raise ValueError("grid: a cell holds rows, and there is at least one")
+        check_shape(self.cells, "parts", len(counts), len(self.partitions))
+        check_shape(self.cells, "counts", len(counts), len(self.classes))
+        if len(counts) == 0 or (counts.sum(axis=1) <= 0).any():
+            raise FieldError("cells.counts", "a cell holds rows, and there is at least one")
+        for name, partition in self.partitions.items():
+            if partition.name != name:
+                raise FieldError(f"partitions[{name!r}].name", f"{partition.name!r} instead of {name!r}")
         for column, partition in zip(parts.T, self.partitions.values(), strict=True):
-            if column.min() < 0 or column.max() >= partition.n_parts:
-                raise ValueError(f"grid: a cell lies outside the parts of {partition.name!r}")
+            check_indices(column, "cells.parts", 0, partition.n_parts, f"part of {partition.name!r}")
+        if self.n_variables < len(self.partitions):
+            raise FieldError("n_variables", f"{self.n_variables} for {len(self.partitions)} partitions")
         order = np.lexsort(parts.T[::-1]) if parts.shape[1] else np.arange(len(parts))
+        if (np.diff(parts[order], axis=0) == 0).all(axis=1).any():
+            raise FieldError("cells.parts", "a cell appears twice")
         if not np.array_equal(order, np.arange(len(parts))):
             object.__setattr__(self, "cells", GridCells(parts[order], counts[order]))
 
@@ -121,13 +129,6 @@ class DataGrid:
     def variables(self) -> tuple[str, ...]:
         """Names of the selected variables."""
         return tuple(self.partitions)
-
-    @property
-    def level(self) -> float:
-        """Share of the null cost that the grid saves: 0 tells nothing of the target, 1 everything."""
-        if self.null_cost <= 0.0:
-            return 0.0
-        return max(0.0, 1.0 - self.cost / self.null_cost)
 
     @property
     def n_cells(self) -> int:
@@ -160,7 +161,7 @@ class DataGrid:
 
     def find_parts(self, X: Any) -> IntArray:
         """Part of each row on each selected variable, -1 where its category was never seen."""
-        table = X if isinstance(X, Table) else read_table(X)
+        table = read_columns(X, self.variables, self.n_variables)
         parts = np.empty((table.n_rows, len(self.partitions)), dtype=np.int64)
         for k, (name, partition) in enumerate(self.partitions.items()):
             parts[:, k] = partition.apply(table[name])
@@ -188,12 +189,12 @@ class DataGrid:
 
         Parameters
         ----------
-        X : Table, data frame or dict of columns
-            Holding at least the selected variables, under their names.
+        X : data frame, array, dict of columns or Table
+            Holding at least the selected variables, under their names; an array, all that were fitted.
         """
         parts = self.find_parts(X)
         # an index of -1 picks the last row
-        rows: FloatArray = np.vstack([self.cells.probabilities, self.shares])
+        rows: FloatArray = np.vstack([self.cells.shares, self.shares])
         proba: FloatArray = rows[self._cells_of(parts)]
         unseen = np.flatnonzero((parts < 0).any(axis=1))
         if unseen.size:
@@ -220,7 +221,7 @@ class DataGrid:
             Readable sentences, or a table with a column for each variable's part, the support, and the
             share of each class.
         backend : {"pandas", "polars", "pyarrow", "dict"}, optional
-            Library of the table; by default the first that is installed.
+            Library of the table; by default that of the frame that was fitted, else the first installed.
         """
         order = self._by_support()
         labels = [partition.labels for partition in self.partitions.values()]
@@ -237,13 +238,13 @@ class DataGrid:
             columns[name] = [labels[k][part] for part in self.cells.parts[order, k]]
         columns[_unused("support", columns)] = self.cells.sizes[order].tolist()
         for j, c in enumerate(self.classes):
-            columns[_unused(f"share {c}", columns)] = self.cells.probabilities[order, j].tolist()
-        return make_frame(columns, backend)
+            columns[_unused(f"share {c}", columns)] = self.cells.shares[order, j].tolist()
+        return self._frame(columns, backend)
 
     def _sentence(self, cell: int, written: list[list[str]]) -> str:
         parts = self.cells.parts[cell]
         conditions = " AND ".join(of_part[part] for of_part, part in zip(written, parts, strict=True))
-        shares = self.cells.probabilities[cell]
+        shares = self.cells.shares[cell]
         likely = [j for j in np.argsort(-shares, kind="stable").tolist() if shares[j] > 0]
         told = ", ".join(f"{self.classes[j]} {shares[j]:.1%}" for j in likely[:4])
         if len(likely) > 4:
@@ -256,49 +257,13 @@ class DataGrid:
         """Return the cells as a table: the rules, the best supported first."""
         return self.rules("frame", backend)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Everything, in JSON types."""
-        return {
-            "model": self.model,
-            "partitions": [partition.to_dict() for partition in self.partitions.values()],
-            "parts": self.cells.parts.tolist(),
-            "counts": self.cells.counts.tolist(),
-            "classes": encode(self.classes),
-            "n_variables": self.n_variables,
-            "cost": self.cost,
-            "null_cost": self.null_cost,
-        }
-
-    @classmethod
-    def from_dict(cls, plain: dict[str, Any]) -> Self:
-        """Read back what ``to_dict`` gave."""
-        partitions = [partition_from_dict(one) for one in wanted(plain, "partitions")]
-        classes = decode(wanted(plain, "classes"))
-        n_cells = len(wanted(plain, "counts"))
-        parts = np.asarray(wanted(plain, "parts"), dtype=np.int64).reshape(n_cells, len(partitions))
-        counts = np.asarray(wanted(plain, "counts"), dtype=np.int64).reshape(n_cells, len(classes))
-        return cls(
-            partitions={partition.name: partition for partition in partitions},
-            cells=GridCells(parts, counts),
-            classes=classes,
-            n_variables=int(wanted(plain, "n_variables")),
-            cost=float(wanted(plain, "cost")),
-            null_cost=float(wanted(plain, "null_cost")),
-        )
-
-    def __eq__(self, other: object) -> bool:
-        return self.to_dict() == other.to_dict() if isinstance(other, DataGrid) else NotImplemented
-
-    def __hash__(self) -> int:
-        return hash((self.variables, self.cost, len(self.cells)))
-
     def __str__(self) -> str:
         crossed = " x ".join(f"{name} ({p.n_parts})" for name, p in self.partitions.items()) or "no variable"
         return f"grid of {crossed}: level {self.level:.4f}, {len(self.cells)} of {self.n_cells} cells in use"
 
 
 @dataclass(frozen=True, eq=False)
-class GridEnsemble:
+class GridEnsemble(ClassifierModel):
     """Several grids that predict together: the mean of their class probabilities, by weight.
 
     Parameters
@@ -310,50 +275,33 @@ class GridEnsemble:
     """
 
     grids: tuple[DataGrid, ...]
-    weights: FloatArray
+    weights: Shares
 
     model: ClassVar[str] = "grid_ensemble"
 
-    def __post_init__(self) -> None:
-        weights = np.array(self.weights, dtype=np.float64)
-        if not self.grids or weights.shape != (len(self.grids),) or not (weights >= 0).all():
-            raise ValueError(f"ensemble of {len(self.grids)} grids: weights of shape {weights.shape}")
-        weights.flags.writeable = False
+    def _check(self) -> None:
         object.__setattr__(self, "grids", tuple(self.grids))
-        object.__setattr__(self, "weights", weights)
+        if not self.grids:
+            raise FieldError("grids", "an ensemble needs at least one grid")
+        for i, grid in enumerate(self.grids):
+            if grid.classes != self.grids[0].classes or grid.n_variables != self.grids[0].n_variables:
+                raise FieldError(f"grids[{i}]", "other classes or variables than those of the first grid")
+        check_shape(self, "weights", len(self.grids))
+        check_sums(self.weights, "weights")
 
     @property
-    def classes(self) -> tuple[Any, ...]:
+    def classes(self) -> tuple[Any, ...]:  # type: ignore[override]
         """Classes of the target."""
         return self.grids[0].classes
 
     def predict_proba(self, X: Any) -> FloatArray:
         """Weighted mean of the grids' class probabilities."""
-        table = X if isinstance(X, Table) else read_table(X)
+        names = list(dict.fromkeys(name for grid in self.grids for name in grid.variables))
+        table = read_columns(X, names, self.grids[0].n_variables)
         proba = np.zeros((table.n_rows, len(self.classes)))
         for grid, weight in zip(self.grids, self.weights, strict=True):
             proba += weight * grid.predict_proba(table)
         return proba
-
-    def to_dict(self) -> dict[str, Any]:
-        """Everything, in JSON types."""
-        return {
-            "model": self.model,
-            "grids": [grid.to_dict() for grid in self.grids],
-            "weights": self.weights.tolist(),
-        }
-
-    @classmethod
-    def from_dict(cls, plain: dict[str, Any]) -> Self:
-        """Read back what ``to_dict`` gave."""
-        grids = tuple(DataGrid.from_dict(one) for one in wanted(plain, "grids"))
-        return cls(grids, np.asarray(wanted(plain, "weights"), dtype=np.float64))
-
-    def __eq__(self, other: object) -> bool:
-        return self.to_dict() == other.to_dict() if isinstance(other, GridEnsemble) else NotImplemented
-
-    def __hash__(self) -> int:
-        return hash((self.grids, len(self.weights)))
 
 
 def _condition(name: str, partition: Partition, part: int) -> str:

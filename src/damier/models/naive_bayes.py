@@ -5,13 +5,24 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
+import numpy.typing as npt
 
+from damier.intake import read_columns
 from damier.intake.table import Column, FloatArray, IntArray, NumericColumn, Table
-from damier.models.codec import decode, encode, wanted
-from damier.models.encoding import partition_from_dict, read_fitted_columns
+from damier.models.codec import (
+    ClassifierModel,
+    Counts,
+    FieldError,
+    Model,
+    Share,
+    Values,
+    as_array,
+    check_shape,
+)
+from damier.models.encoding import check_names
 from damier.models.partition import GroupPartition, IntervalPartition, Partition
 
 # Rows times classes scored at once: fits the processor's cache, and bounds the memory of a wide prediction.
@@ -19,7 +30,7 @@ _CHUNK_CELLS = 1 << 18
 
 
 @dataclass(frozen=True, eq=False)
-class VariableEvidence:
+class VariableEvidence(Model):
     """What one variable tells of the classes.
 
     Parameters
@@ -32,15 +43,22 @@ class VariableEvidence:
     """
 
     partitions: tuple[Partition, ...]
-    weight: float = 1.0
+    weight: Share = 1.0
 
-    def __post_init__(self) -> None:
+    def _check(self) -> None:
         if not self.partitions:
-            raise ValueError("a variable needs at least one partition")
-        if len({(p.name, p.classes, type(p)) for p in self.partitions}) > 1:
-            raise ValueError("the partitions averaged must be of one variable, over the same classes")
+            raise FieldError("partitions", "a variable needs at least one partition")
+        first = self.partitions[0]
+        for i, other in enumerate(self.partitions[1:], 1):
+            if (other.name, other.classes, type(other)) != (first.name, first.classes, type(first)) or (
+                _values(other) != _values(first)
+            ):
+                raise FieldError(
+                    f"partitions[{i}]",
+                    "the partitions averaged must be of one variable, over the same classes",
+                )
         if not 0.0 <= self.weight <= 1.0:
-            raise ValueError(f"the weight of {self.name!r} must be between 0 and 1, got {self.weight}")
+            raise FieldError("weight", f"must be between 0 and 1, got {self.weight}")
 
     @property
     def name(self) -> str:
@@ -81,15 +99,12 @@ class VariableEvidence:
         """Row of ``table`` of each value; -1 for a category never seen."""
         return self._refinement[0].apply(column)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Everything, in JSON types."""
-        return {"weight": self.weight, "partitions": [p.to_dict() for p in self.partitions]}
 
-    @classmethod
-    def from_dict(cls, plain: dict[str, Any]) -> Self:
-        """Read back what ``to_dict`` gave."""
-        held = wanted(plain, "partitions")
-        return cls(tuple(partition_from_dict(p) for p in held), float(wanted(plain, "weight")))
+def _values(partition: Partition) -> Any:
+    """Return what partitions of one variable have in common: the values, or what the numbers are."""
+    if isinstance(partition, GroupPartition):
+        return {value for group in partition.groups for value in group}
+    return partition.kind if isinstance(partition, IntervalPartition) else None
 
 
 def _refine_intervals(partitions: tuple[Any, ...]) -> tuple[Partition, list[IntArray]]:
@@ -132,11 +147,8 @@ def _bare(partition: Partition, n_parts: int, **fields: Any) -> Partition:
 
 
 @dataclass(frozen=True, eq=False)
-class NaiveBayes:
+class NaiveBayes(ClassifierModel):
     """Class frequencies and the evidence of each variable; scoring adds logarithms.
-
-    What is scored is a table with the columns that were fitted, in order: whatever
-    :func:`damier.intake.read_table` reads.
 
     Parameters
     ----------
@@ -148,27 +160,36 @@ class NaiveBayes:
         In column order.
     """
 
-    classes: tuple[Any, ...]
-    class_counts: IntArray
+    classes: Values
+    class_counts: Counts
     variables: tuple[VariableEvidence, ...]
 
     model: ClassVar[str] = "naive_bayes"
 
+    def _check(self) -> None:
+        check_shape(self, "class_counts", len(self.classes))
+        if len(self.class_counts) == 0 or self.class_counts.min() < 1:
+            raise FieldError("class_counts", "a class holds rows, and there is at least one")
+        check_names(self.variables, "variables")
+        for i, variable in enumerate(self.variables):
+            if variable.partition.classes != self.classes:
+                raise FieldError(f"variables[{i}]", "other classes than those of the model")
+
     @cached_property
     def _log_prior(self) -> FloatArray:
-        counts = np.asarray(self.class_counts, dtype=np.float64)
+        counts = self.class_counts.astype(np.float64)
         prior: FloatArray = np.log(counts) - np.log(counts.sum())
         return prior
 
     def _read(self, X: Any) -> Table:
-        return read_fitted_columns(X, tuple(variable.name for variable in self.variables))
+        return read_columns(X, [variable.name for variable in self.variables])
 
     def predict_proba(self, X: Any) -> FloatArray:
         """Probability of each class for each row; each row sums to one."""
-        proba: FloatArray = np.exp(self.log_proba(X))
+        proba: FloatArray = np.exp(self.predict_log_proba(X))
         return proba
 
-    def log_proba(self, X: Any) -> FloatArray:
+    def predict_log_proba(self, X: Any) -> FloatArray:
         """Log-probability of each class for each row; the exponentials of a row sum to one."""
         table = self._read(X)
         result = np.empty((table.n_rows, len(self.classes)))
@@ -179,13 +200,13 @@ class NaiveBayes:
             result[rows] = scores
         return result
 
-    def best_class(self, X: Any) -> IntArray:
-        """Index of the most probable class of each row, the first of equals."""
+    def predict(self, X: Any) -> npt.NDArray[Any]:
+        """Return the most probable class of each row, the first one on a tie."""
         table = self._read(X)
         result = np.empty(table.n_rows, dtype=np.int64)
         for rows, scores in self._scored(table):
             result[rows] = scores.argmax(axis=1)
-        return result
+        return as_array(self.classes)[result]
 
     def explain(self, X: Any) -> FloatArray:
         """Evidence each variable brings to each class, row by row: rows x variables x classes.
@@ -212,21 +233,3 @@ class NaiveBayes:
             for part, evidence in zip(parts, tables, strict=True):
                 scores += evidence.take(part[rows], axis=0, mode="wrap")
             yield rows, scores
-
-    def to_dict(self) -> dict[str, Any]:
-        """Everything, in JSON types."""
-        return {
-            "model": self.model,
-            "classes": encode(self.classes),
-            "class_counts": np.asarray(self.class_counts).tolist(),
-            "variables": [variable.to_dict() for variable in self.variables],
-        }
-
-    @classmethod
-    def from_dict(cls, plain: dict[str, Any]) -> Self:
-        """Read back what ``to_dict`` gave."""
-        return cls(
-            decode(wanted(plain, "classes")),
-            np.asarray(wanted(plain, "class_counts"), dtype=np.int64),
-            tuple(VariableEvidence.from_dict(v) for v in wanted(plain, "variables")),
-        )

@@ -7,7 +7,8 @@ alone, and turns into a plain dict of JSON types and back without losing a digit
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, Self
@@ -17,10 +18,9 @@ import numpy.typing as npt
 
 from damier.intake import CategoricalColumn, Column, NumericColumn, as_categorical, as_numeric, read_column
 from damier.intake.dates import number_text
-from damier.intake.frames_out import make_frame
 from damier.intake.table import FloatArray, IntArray, NumericKind
 from damier.models.bounds import midpoint, shortest
-from damier.models.codec import decode, distinct_names, encode, wanted
+from damier.models.codec import Counts, Extended, FieldError, Model, Values, check_shape, distinct_names
 
 _LISTED_VALUES = 6
 _LISTED_CHARACTERS = 60
@@ -31,7 +31,7 @@ _COMPARABLE = {"number": "number", "date": "moment", "datetime": "moment", "dura
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Partition:
+class Partition(Model):
     """What both kinds of partition share.
 
     Parameters
@@ -51,27 +51,18 @@ class Partition:
     """
 
     name: str
-    classes: tuple[Any, ...]
-    counts: IntArray
+    classes: Values
+    counts: Counts
     cost: float
     null_cost: float
     optimal: bool
-    class_groups: tuple[tuple[Any, ...], ...] | None = None
+    class_groups: tuple[Values, ...] | None = None
 
-    model: ClassVar[str]
-
-    def __post_init__(self) -> None:
-        counts = np.array(self.counts, dtype=np.int64)
-        if counts.shape != (self.n_parts, len(self.classes)):
-            raise ValueError(
-                f"partition of {self.name!r}: counts of shape {counts.shape} for {self.n_parts} parts and "
-                f"{len(self.classes)} classes"
-            )
-        counts.flags.writeable = False
-        object.__setattr__(self, "counts", counts)
+    def _check(self) -> None:
+        check_shape(self, "counts", self.n_parts, len(self.classes))
         grouped = [c for group in self.class_groups or () for c in group]
         if self.class_groups is not None and sorted(map(repr, grouped)) != sorted(map(repr, self.classes)):
-            raise ValueError(f"partition of {self.name!r}: class_groups is not a partition of the classes")
+            raise FieldError("class_groups", "not a partition of the classes")
 
     @property
     def n_parts(self) -> int:
@@ -82,13 +73,6 @@ class Partition:
     def labels(self) -> tuple[str, ...]:
         """Parts written for people."""
         raise NotImplementedError
-
-    @property
-    def level(self) -> float:
-        """Share of the null cost that the partition saves: 0 tells nothing of the target, 1 everything."""
-        if self.null_cost <= 0.0:
-            return 0.0
-        return max(0.0, 1.0 - self.cost / self.null_cost)
 
     def apply(self, values: Any) -> IntArray:
         """Index of the part of each value, -1 for a category never seen."""
@@ -136,49 +120,14 @@ class Partition:
         Parameters
         ----------
         backend : {"pandas", "polars", "pyarrow", "dict"}, optional
-            By default the first of pandas, polars and pyarrow that is installed, else a dict of lists.
+            By default that of the frame that was fitted, else the first of pandas, polars and pyarrow that is
+            installed, else a dict of lists.
         """
         totals = self.counts.sum(axis=1)
         shares = self.counts / np.maximum(totals, 1)[:, np.newaxis]
         names = ["part", "count"] + [f"{what} {c}" for what in ("count", "share") for c in self.classes]
         columns = [self.labels, totals.tolist(), *self.counts.T.tolist(), *shares.T.tolist()]
-        return make_frame(dict(zip(distinct_names(names), columns, strict=True)), backend)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Everything, in JSON types."""
-        grouped = self.class_groups
-        return {
-            "model": self.model,
-            "name": self.name,
-            "classes": encode(self.classes),
-            "counts": self.counts.tolist(),
-            "cost": self.cost,
-            "null_cost": self.null_cost,
-            "optimal": self.optimal,
-            "class_groups": None if grouped is None else [encode(group) for group in grouped],
-        }
-
-    @staticmethod
-    def _shared(plain: dict[str, Any]) -> dict[str, Any]:
-        """Fields of every partition, read back."""
-        grouped = wanted(plain, "class_groups")
-        return {
-            "name": str(wanted(plain, "name")),
-            "classes": decode(wanted(plain, "classes")),
-            "counts": _matrix(wanted(plain, "counts"), len(wanted(plain, "classes"))),
-            "cost": float(wanted(plain, "cost")),
-            "null_cost": float(wanted(plain, "null_cost")),
-            "optimal": bool(wanted(plain, "optimal")),
-            "class_groups": None if grouped is None else tuple(decode(group) for group in grouped),
-        }
-
-    def __eq__(self, other: object) -> bool:
-        if type(self) is not type(other) or not isinstance(other, Partition):
-            return NotImplemented
-        return self.to_dict() == other.to_dict()
-
-    def __hash__(self) -> int:
-        return hash((self.model, self.name, self.cost, self.n_parts))
+        return self._frame(dict(zip(distinct_names(names), columns, strict=True)), backend)
 
     def __str__(self) -> str:
         known = "optimal" if self.optimal else "not proven optimal"
@@ -213,22 +162,22 @@ class IntervalPartition(Partition):
     array([0, 1, 0])
     """
 
-    bounds: tuple[float, ...]
+    bounds: tuple[Extended, ...]
     missing_alone: bool = False
     has_missing: bool = False
     kind: NumericKind = "number"
 
     model: ClassVar[str] = "intervals"
 
-    def __post_init__(self) -> None:
+    def _check(self) -> None:
         object.__setattr__(self, "bounds", tuple(float(b) for b in self.bounds))
-        if any(not left < right for left, right in zip(self.bounds, self.bounds[1:], strict=False)):
-            raise ValueError(f"partition of {self.name!r}: bounds must be ascending, got {self.bounds}")
         if any(math.isnan(bound) for bound in self.bounds):
-            raise ValueError(f"partition of {self.name!r}: a bound is not a number")
+            raise FieldError("bounds", f"a bound of {self.name!r} is not a number")
+        if any(not left < right for left, right in zip(self.bounds, self.bounds[1:], strict=False)):
+            raise FieldError("bounds", f"the bounds of {self.name!r} must be ascending, got {self.bounds}")
         if self.kind not in _COMPARABLE:
-            raise ValueError(f"partition of {self.name!r}: unknown kind {self.kind!r}")
-        super().__post_init__()
+            raise FieldError("kind", f"unknown kind {self.kind!r}")
+        super()._check()
 
     @classmethod
     def from_cuts(
@@ -308,27 +257,6 @@ class IntervalPartition(Partition):
             return NumericColumn(self.name, values, self.kind)
         return read_column(values, self.name)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Everything, in JSON types."""
-        return {
-            **super().to_dict(),
-            "bounds": encode(self.bounds),
-            "missing_alone": self.missing_alone,
-            "has_missing": self.has_missing,
-            "kind": self.kind,
-        }
-
-    @classmethod
-    def from_dict(cls, plain: dict[str, Any]) -> Self:
-        """Read back what ``to_dict`` gave."""
-        return cls(
-            **cls._shared(plain),
-            bounds=decode(wanted(plain, "bounds")),
-            missing_alone=bool(wanted(plain, "missing_alone")),
-            has_missing=bool(wanted(plain, "has_missing")),
-            kind=wanted(plain, "kind"),
-        )
-
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class GroupPartition(Partition):
@@ -350,13 +278,19 @@ class GroupPartition(Partition):
     array([ 1,  0, -1])
     """
 
-    groups: tuple[tuple[Any, ...], ...]
+    groups: tuple[Values, ...]
 
     model: ClassVar[str] = "groups"
 
-    def __post_init__(self) -> None:
+    def _check(self) -> None:
         object.__setattr__(self, "groups", tuple(tuple(group) for group in self.groups))
-        super().__post_init__()
+        if not self.groups or not all(self.groups):
+            raise FieldError("groups", f"a group of {self.name!r} holds no value")
+        values = [value for group in self.groups for value in group]
+        if len(set(values)) < len(values):
+            twice = next(v for v, n in Counter(values).items() if n > 1)
+            raise FieldError("groups", f"{twice!r} appears twice")
+        super()._check()
 
     @classmethod
     def from_codes(
@@ -409,20 +343,6 @@ class GroupPartition(Partition):
         group_of = self._group_of
         known = (group_of.get(value, -1) for value in read.categories)
         return np.fromiter(known, np.int64, len(read.categories))[read.codes]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Everything, in JSON types."""
-        return {**super().to_dict(), "groups": [encode(group) for group in self.groups]}
-
-    @classmethod
-    def from_dict(cls, plain: dict[str, Any]) -> Self:
-        """Read back what ``to_dict`` gave."""
-        return cls(**cls._shared(plain), groups=tuple(decode(group) for group in wanted(plain, "groups")))
-
-
-def _matrix(rows: Sequence[Sequence[int]], width: int) -> IntArray:
-    """Read counts back; without classes there are rows that hold nothing."""
-    return np.asarray(rows, dtype=np.int64).reshape(len(rows), width)
 
 
 def _numbers(column: CategoricalColumn) -> NumericColumn:

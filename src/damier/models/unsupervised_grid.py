@@ -4,21 +4,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Self
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.special import xlogy
 
-from damier.intake import Table
-from damier.intake.frames_out import make_frame
+from damier.intake import read_columns
 from damier.intake.table import IntArray
-from damier.models.codec import wanted
-from damier.models.encoding import partition_from_dict
+from damier.models.codec import Counts, FieldError, Model, check_indices, check_shape
+from damier.models.encoding import check_names
 from damier.models.partition import Partition
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class UnsupervisedGrid:
+class UnsupervisedGrid(Model):
     """Partitions of variables that go together, and the cells that hold something.
 
     Parameters
@@ -36,29 +35,44 @@ class UnsupervisedGrid:
 
     partitions: tuple[Partition, ...]
     coordinates: IntArray
-    counts: IntArray
+    counts: Counts
     cost: float
     null_cost: float
+
+    model: ClassVar[str] = "unsupervised_grid"
+
+    def _check(self) -> None:
+        check_names(self.partitions)
+        check_shape(self, "coordinates", len(self.coordinates), len(self.partitions))
+        check_shape(self, "counts", len(self.coordinates))
+        for column, partition in zip(self.coordinates.T, self.partitions, strict=True):
+            check_indices(column, "coordinates", 0, partition.n_parts, f"part of {partition.name!r}")
+        if len(np.unique(self.coordinates, axis=0)) < len(self.coordinates):
+            raise FieldError("coordinates", "a cell appears twice")
 
     @property
     def variables(self) -> tuple[str, ...]:
         """Names of the variables."""
         return tuple(partition.name for partition in self.partitions)
 
-    @property
-    def level(self) -> float:
-        """Share of the null cost that the grid saves."""
-        return max(0.0, 1.0 - self.cost / self.null_cost) if self.null_cost > 0 else 0.0
-
     @cached_property
     def _cell_of(self) -> dict[tuple[int, ...], int]:
         return {tuple(cell): i for i, cell in enumerate(self.coordinates.tolist())}
 
-    def apply(self, table: Table) -> IntArray:
-        """Cell of each row; -1 for cells that were empty and for values never seen."""
+    def predict(self, X: Any) -> IntArray:
+        """Cell of each row; -1 for cells that were empty and for values never seen.
+
+        Parameters
+        ----------
+        X : data frame, array, dict of columns or Table
+            Columns are found by their names, in any order; others are ignored.
+        """
+        table = read_columns(X, self.variables)
         columns = [partition.apply(table[partition.name]) for partition in self.partitions]
         found = (self._cell_of.get(cell, -1) for cell in zip(*(c.tolist() for c in columns), strict=True))
         return np.fromiter(found, np.int64, table.n_rows)
+
+    apply = predict
 
     def cells(self, backend: str | None = None) -> Any:
         """Occupied cells as a frame: part of each variable, instances, those expected, information."""
@@ -71,28 +85,4 @@ class UnsupervisedGrid:
         columns["count"] = self.counts.tolist()
         columns["expected"] = expected.tolist()
         columns["information"] = xlogy(self.counts / n, self.counts / expected).tolist()
-        return make_frame(columns, backend)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Everything, in JSON types."""
-        return {
-            "model": "unsupervised grid",
-            "partitions": [partition.to_dict() for partition in self.partitions],
-            "coordinates": self.coordinates.tolist(),
-            "counts": self.counts.tolist(),
-            "cost": self.cost,
-            "null_cost": self.null_cost,
-        }
-
-    @classmethod
-    def from_dict(cls, plain: dict[str, Any]) -> Self:
-        """Read back what `to_dict` wrote."""
-        if wanted(plain, "model") != "unsupervised grid":
-            raise ValueError(f"not a saved grid: it says {plain['model']!r}")
-        return cls(
-            partitions=tuple(partition_from_dict(p) for p in wanted(plain, "partitions")),
-            coordinates=np.asarray(wanted(plain, "coordinates"), dtype=np.int64),
-            counts=np.asarray(wanted(plain, "counts"), dtype=np.int64),
-            cost=float(wanted(plain, "cost")),
-            null_cost=float(wanted(plain, "null_cost")),
-        )
+        return self._frame(columns, backend)

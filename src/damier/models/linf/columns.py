@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -13,7 +12,7 @@ import numpy.typing as npt
 
 from damier.intake import CategoricalColumn, Column, NumericColumn, as_categorical, as_numeric
 from damier.intake.table import FloatArray
-from damier.models.codec import decode, encode, wanted
+from damier.models.codec import FieldError, Model, Values
 
 # The whole number that stands for 1. Sums of fifty columns, each within -1 .. 2, are exact in float32.
 UNIT = 1 << 17
@@ -73,8 +72,8 @@ def _facts_of_rows(rows: list[FloatArray]) -> list[ColumnFacts]:
     return [ColumnFacts(*row) for row in facts.tolist()]
 
 
-@dataclass(frozen=True, slots=True)
-class ScaledColumn:
+@dataclass(frozen=True, eq=False)
+class ScaledColumn(Model):
     """A numeric column: an optional signed square root, then the training range to 0 .. 1.
 
     Parameters
@@ -96,6 +95,10 @@ class ScaledColumn:
 
     model: ClassVar[str] = "scaled"
     n_categories: ClassVar[int] = 0
+
+    def _check(self) -> None:
+        if self.low > self.high:
+            raise FieldError("low", f"{self.low} is above the high of {self.high}")
 
     @classmethod
     def from_facts(cls, name: str, facts: ColumnFacts, root: bool) -> Self:
@@ -138,28 +141,9 @@ class ScaledColumn:
         np.rint(values, out=values)
         return values
 
-    def to_dict(self) -> dict[str, Any]:
-        """Everything, in JSON types."""
-        return {
-            "model": self.model,
-            "name": self.name,
-            "root": self.root,
-            "low": self.low,
-            "high": self.high,
-            "middle": self.middle,
-        }
 
-    @classmethod
-    def from_dict(cls, plain: dict[str, Any]) -> Self:
-        """Read back what ``to_dict`` gave."""
-        low, high, middle = (float(wanted(plain, key)) for key in ("low", "high", "middle"))
-        if not all(map(math.isfinite, (low, high, middle))):
-            raise ValueError("not a saved model: the range of a column is not finite")
-        return cls(str(wanted(plain, "name")), bool(wanted(plain, "root")), low, high, middle)
-
-
-@dataclass(frozen=True)
-class CodedColumn:
+@dataclass(frozen=True, eq=False)
+class CodedColumn(Model):
     """A categorical column: the categories that have a share of their own, all others together.
 
     Only the most frequent categories of the training data are listed; the code of any other value, seen in
@@ -167,7 +151,7 @@ class CodedColumn:
     """
 
     name: str
-    categories: tuple[Any, ...]
+    categories: Values
 
     model: ClassVar[str] = "coded"
 
@@ -201,27 +185,8 @@ class CodedColumn:
         """Write what ``apply`` gives into an array of any type."""
         out[:] = self.apply(column)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Everything, in JSON types."""
-        return {"model": self.model, "name": self.name, "categories": encode(self.categories)}
-
-    @classmethod
-    def from_dict(cls, plain: dict[str, Any]) -> Self:
-        """Read back what ``to_dict`` gave."""
-        return cls(str(wanted(plain, "name")), decode(wanted(plain, "categories")))
-
 
 LinfColumn = ScaledColumn | CodedColumn
-
-
-def column_from_dict(plain: dict[str, Any]) -> LinfColumn:
-    """Read back a column of either kind."""
-    kind = wanted(plain, "model")
-    if kind == ScaledColumn.model:
-        return ScaledColumn.from_dict(plain)
-    if kind == CodedColumn.model:
-        return CodedColumn.from_dict(plain)
-    raise ValueError(f"not a saved model: unknown kind of column {kind!r}")
 
 
 def _numbers(column: CategoricalColumn) -> NumericColumn:

@@ -7,24 +7,38 @@ so that scoring puts every training row where fitting put it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from damier.intake import Table, read_table
+from damier.intake import read_columns
 from damier.intake.table import FloatArray, IntArray
-from damier.models.codec import decode, encode, wanted
-from damier.models.linf.columns import UNIT, LinfColumn, column_from_dict
+from damier.models.codec import (
+    ClassifierModel,
+    Count,
+    Counts,
+    FieldError,
+    Model,
+    Positive,
+    Share,
+    Values,
+    check_shape,
+)
+from damier.models.encoding import check_names
+from damier.models.linf.columns import UNIT, CodedColumn, LinfColumn
 from damier.models.linf.packed import PackedLists
 
 SingleArray = npt.NDArray[np.float32]
 
 # Rows scored at a time: few enough to stay in cache, enough to make calls cheap.
 _BLOCK = 1 << 15
+# Bins along an axis at most, and the largest number in a projection: far beyond what a search finds.
+_MOST_BINS = 1 << 11
+_LARGEST = 1 << 40
 
 
 class DecisionPath(NamedTuple):
@@ -40,7 +54,7 @@ class DecisionPath(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Cover:
+class Cover(Model):
     """Rectangles of one class on one projection.
 
     Parameters
@@ -65,26 +79,36 @@ class Cover:
         one is that of a category never seen.
     """
 
-    member: int
+    member: Count
     label: Any
-    class_index: int
+    class_index: Count
     x: tuple[tuple[str, int], ...]
     y: tuple[tuple[str, int], ...]
     limits: tuple[int, int, int, int]
-    n_bins: int
+    n_bins: Positive
     rectangles: IntArray
-    counts: IntArray
-    shares: dict[str, tuple[int, ...]]
+    counts: Counts
+    shares: dict[str, tuple[Count, ...]]
 
-    def __post_init__(self) -> None:
-        for name in ("rectangles", "counts"):
-            array = np.array(getattr(self, name), dtype=np.int64)
-            array.flags.writeable = False
-            object.__setattr__(self, name, array)
+    def _check(self) -> None:
+        check_shape(self, "rectangles", len(self.rectangles), 4)
+        if self.counts.ndim != 2 or len(self.counts) != len(self.rectangles):
+            raise FieldError("counts", f"shape {self.counts.shape} for {len(self.rectangles)} rectangles")
         b = self.n_bins
+        if not 1 <= b <= _MOST_BINS:
+            raise FieldError("n_bins", f"{b} is not from 1 to {_MOST_BINS}")
         firsts, lasts = self.rectangles[:, [0, 2]], self.rectangles[:, [1, 3]]
-        if b < 1 or (firsts < 0).any() or (lasts >= b).any() or (firsts > lasts).any():
-            raise ValueError("not a cover: a rectangle lies outside the bins")
+        if not len(firsts) or (firsts < 0).any() or (lasts >= b).any() or (firsts > lasts).any():
+            raise FieldError("rectangles", "a rectangle lies outside the bins")
+        low_x, high_x, low_y, high_y = self.limits
+        if low_x > high_x or low_y > high_y or max(map(abs, self.limits)) > _LARGEST:
+            raise FieldError("limits", f"{self.limits} are not two ranges")
+        for field in ("x", "y"):
+            axis = getattr(self, field)
+            if not axis or any(not 0 < abs(weight) < _LARGEST for _, weight in axis):
+                raise FieldError(field, "an axis needs columns with weights that are not zero")
+        if any(share > UNIT for held in self.shares.values() for share in held):
+            raise FieldError("shares", f"a share is above {UNIT}, which stands for 1")
 
     @property
     def bounds(self) -> FloatArray:
@@ -95,9 +119,6 @@ class Cover:
         origin, width = np.repeat(low, 2), np.repeat(high - low, 2) / self.n_bins
         bounds: FloatArray = origin + edges * width
         return bounds
-
-    def __getstate__(self) -> dict[str, Any]:
-        return _declared(self)
 
     @cached_property
     def table(self) -> npt.NDArray[np.int32]:
@@ -128,43 +149,9 @@ class Cover:
     def __str__(self) -> str:
         return self.describe()
 
-    def to_dict(self) -> dict[str, Any]:
-        """Everything but the label, in JSON types."""
-        return {
-            "class": self.class_index,
-            "x": [[name, weight] for name, weight in self.x],
-            "y": [[name, weight] for name, weight in self.y],
-            "limits": list(self.limits),
-            "n_bins": self.n_bins,
-            "rectangles": self.rectangles.tolist(),
-            "counts": self.counts.tolist(),
-            "shares": {name: list(held) for name, held in self.shares.items()},
-        }
-
-    @classmethod
-    def from_dict(cls, plain: dict[str, Any], member: int, classes: Sequence[Any]) -> Self:
-        """Read back what ``to_dict`` gave."""
-        code = int(wanted(plain, "class"))
-        x0, x1, y0, y1 = (int(limit) for limit in wanted(plain, "limits"))
-        return cls(
-            member=member,
-            label=classes[code],
-            class_index=code,
-            x=tuple((str(name), int(weight)) for name, weight in wanted(plain, "x")),
-            y=tuple((str(name), int(weight)) for name, weight in wanted(plain, "y")),
-            limits=(x0, x1, y0, y1),
-            n_bins=int(wanted(plain, "n_bins")),
-            rectangles=np.array(wanted(plain, "rectangles"), dtype=np.int64).reshape(-1, 4),
-            counts=np.array(wanted(plain, "counts"), dtype=np.int64).reshape(-1, len(classes)),
-            shares={
-                str(name): tuple(int(share) for share in held)
-                for name, held in wanted(plain, "shares").items()
-            },
-        )
-
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class LinfModel:
+class LinfModel(ClassifierModel):
     """An ensemble of decision lists of covers.
 
     Parameters
@@ -187,17 +174,49 @@ class LinfModel:
     """
 
     columns: tuple[LinfColumn, ...]
-    classes: tuple[Any, ...]
-    class_counts: tuple[int, ...]
+    classes: Values
+    class_counts: tuple[Positive, ...]
     members: tuple[tuple[Cover, ...], ...]
     open_edges: bool
     shared_votes: bool
-    outside_vote: float
+    outside_vote: Share
 
     model: ClassVar[str] = "linf"
 
-    def __getstate__(self) -> dict[str, Any]:
-        return _declared(self)
+    def _check(self) -> None:
+        check_names(self.columns, "columns")
+        if not self.classes or len(self.class_counts) != len(self.classes):
+            raise FieldError(
+                "class_counts", f"{len(self.class_counts)} counts for {len(self.classes)} classes"
+            )
+        if not self.members:
+            raise FieldError("members", "there is none")
+        if self.outside_vote <= 0.0:
+            raise FieldError("outside_vote", f"{self.outside_vote} is not above 0")
+        for m, member in enumerate(self.members):
+            for c, cover in enumerate(member):
+                self._check_cover(cover, m, f"members[{m}][{c}]")
+
+    def _check_cover(self, cover: Cover, member: int, path: str) -> None:
+        if cover.member != member:
+            raise FieldError(f"{path}.member", f"{cover.member} instead of {member}")
+        if cover.class_index >= len(self.classes) or cover.label != self.classes[cover.class_index]:
+            raise FieldError(f"{path}.label", f"{cover.label!r} is not class {cover.class_index}")
+        if cover.counts.shape[1] != len(self.classes):
+            raise FieldError(
+                f"{path}.counts", f"{cover.counts.shape[1]} counts for {len(self.classes)} classes"
+            )
+        for name, _ in (*cover.x, *cover.y):
+            if name not in self._column_of:
+                raise FieldError(path, f"no column {name!r}")
+            column = self._column_of[name]
+            n_shares = column.n_categories + 1 if isinstance(column, CodedColumn) else 0
+            if len(cover.shares.get(name, ())) != n_shares:
+                raise FieldError(f"{path}.shares", f"{n_shares} are expected for column {name!r}")
+
+    @cached_property
+    def _column_of(self) -> dict[str, LinfColumn]:
+        return {column.name: column for column in self.columns}
 
     @cached_property
     def covers(self) -> tuple[Cover, ...]:
@@ -211,9 +230,7 @@ class LinfModel:
 
     def encode(self, X: Any, spread: Callable[[Callable[[int], None], range], Any] = map) -> SingleArray:
         """Columns by rows, scaled or coded; ``spread`` may share the columns among threads."""
-        table = X if isinstance(X, Table) else read_table(X)
-        if table.n_columns != len(self.columns):
-            raise ValueError(f"X has {table.n_columns} columns, but {len(self.columns)} were fitted")
+        table = read_columns(X, [column.name for column in self.columns])
         encoded = np.empty((table.n_columns, table.n_rows), dtype=np.float32)
 
         def fill(j: int) -> None:
@@ -267,9 +284,9 @@ class LinfModel:
         encoded = self.encode(X)
         scores = np.zeros((encoded.shape[1], len(self.classes)))
         self.add_votes(encoded, scores)
-        return self.probabilities(scores)
+        return self.shares_of(scores)
 
-    def probabilities(self, scores: FloatArray) -> FloatArray:
+    def shares_of(self, scores: FloatArray) -> FloatArray:
         """Turn sums of votes, rows by classes, into probabilities, in place."""
         if self.shared_votes:
             scores *= scores
@@ -306,46 +323,6 @@ class LinfModel:
             places[:, a] = np.clip((total - axis.low) * axis.scale, 0, drawn.n_bins - 1)
         return places, inside
 
-    def to_dict(self) -> dict[str, Any]:
-        """Everything, in JSON types."""
-        return {
-            "model": self.model,
-            "columns": [column.to_dict() for column in self.columns],
-            "classes": encode(self.classes),
-            "class_counts": list(self.class_counts),
-            "members": [[cover.to_dict() for cover in member] for member in self.members],
-            "open_edges": self.open_edges,
-            "shared_votes": self.shared_votes,
-            "outside_vote": self.outside_vote,
-        }
-
-    @classmethod
-    def from_dict(cls, plain: dict[str, Any]) -> Self:
-        """Read back what ``to_dict`` gave."""
-        if wanted(plain, "model") != cls.model:
-            raise ValueError(f"not a saved LINF model: {plain['model']!r}")
-        classes = decode(wanted(plain, "classes"))
-        return cls(
-            columns=tuple(column_from_dict(column) for column in wanted(plain, "columns")),
-            classes=classes,
-            class_counts=tuple(int(held) for held in wanted(plain, "class_counts")),
-            members=tuple(
-                tuple(Cover.from_dict(cover, m, classes) for cover in member)
-                for m, member in enumerate(wanted(plain, "members"))
-            ),
-            open_edges=bool(wanted(plain, "open_edges")),
-            shared_votes=bool(wanted(plain, "shared_votes")),
-            outside_vote=float(wanted(plain, "outside_vote")),
-        )
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, LinfModel):
-            return NotImplemented
-        return self.to_dict() == other.to_dict()
-
-    def __hash__(self) -> int:
-        return hash((self.model, self.classes, self.class_counts, len(self.covers)))
-
 
 def axis_text(axis: tuple[tuple[str, int], ...]) -> str:
     """Write an axis as a weighted sum.
@@ -358,11 +335,6 @@ def axis_text(axis: tuple[tuple[str, int], ...]) -> str:
         for name, weight in axis
     )
     return text.removeprefix("+ ")
-
-
-def _declared(held: Cover | LinfModel) -> dict[str, Any]:
-    """Return what a pickle needs: not what was worked out in order to score, several times as large."""
-    return {field.name: getattr(held, field.name) for field in fields(held)}
 
 
 def _blocks(encoded: SingleArray) -> Iterator[tuple[int, SingleArray]]:

@@ -1,0 +1,67 @@
+"""Files written whole or not at all."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import stat
+from pathlib import Path
+
+
+def write_text(path: str | os.PathLike[str], text: str) -> None:
+    """Write text in UTF-8, as `write_bytes` does.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_text(pathlib.Path(folder) / "note.txt", "done")
+    ...     pathlib.Path(folder, "note.txt").read_text()
+    'done'
+    """
+    write_bytes(path, text.encode("utf-8"))
+
+
+def write_bytes(path: str | os.PathLike[str], data: bytes) -> None:
+    """Replace a file only once everything is written.
+
+    The bytes go to a new file of a random name in the same directory, which then takes the place of the file:
+    whoever reads it sees the old content or the new one, and a full disk leaves the old one. A link is
+    followed, and the mode of an existing file is kept. What is no regular file (``/dev/stdout``, a pipe) is
+    written to as it is.
+
+    Parameters
+    ----------
+    path : str or path
+    data : bytes
+
+    Raises
+    ------
+    OSError
+        If the file cannot be written.
+    """
+    target = Path(os.path.realpath(path))
+    mode = None
+    with contextlib.suppress(FileNotFoundError):
+        held = target.stat()
+        if not stat.S_ISREG(held.st_mode):
+            target.write_bytes(data)
+            return
+        mode = stat.S_IMODE(held.st_mode)
+    # The name is no longer than that of a file whose own name is as long as the system allows.
+    partial = target.with_name(f".{secrets.token_hex(8)}.partial")
+    # Created by this call or not at all; as open() would, where there is no mode to keep.
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
+    descriptor = os.open(partial, flags, 0o666 if mode is None else 0o600)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        if mode is not None:
+            partial.chmod(mode)
+        partial.replace(target)
+    except BaseException:
+        partial.unlink(missing_ok=True)
+        raise
