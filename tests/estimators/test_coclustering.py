@@ -193,6 +193,9 @@ def test_simplify_keeps_the_costs_of_the_path(fitted):
         state = path.iloc[step]
         told = fitted.simplify(int(state["n_row_clusters"]), int(state["n_column_clusters"]))
         assert told.cost_ == pytest.approx(state["cost"], rel=1e-9)
+        rows, columns = told.row_labels_, told.column_labels_
+        cells = [[TABLE[rows == i][:, columns == j].sum() for j in set(columns)] for i in set(rows)]
+        assert told.coclustering_.cells.tolist() == cells  # one cluster on one side lost its rows once
 
 
 def test_predict_is_the_least_cost_increase(fitted):

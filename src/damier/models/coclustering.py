@@ -395,7 +395,7 @@ def _replay(
     cells: IntArray, rows: CoclusterAxis, columns: CoclusterAxis, merges: Merges, cost: float
 ) -> FloatArray:
     """Costs after each of the merges, from the blocks before them."""
-    tables = [cells.copy(), np.ascontiguousarray(cells.T)]
+    tables = [cells.copy(), cells.T.copy()]
     sizes = [rows.sizes(), columns.sizes()]
     n_left = [len(s) for s in sizes]
     bells = [
