@@ -22,7 +22,7 @@ _HOME_OF = {
     "MODLEncoder": "damier.estimators.transformers",
     "LinfClassifier": "damier.estimators.linf",
     "bound_posterior": "damier.estimators.bounds",
-    "gabriel_graph": "damier.search.balls.gabriel",
+    "gabriel_graph": "damier.fit.balls",
     "NaiveBayesClassifier": "damier.estimators.naive_bayes",
     "rank_pairs": "damier.estimators.grids",
 }
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from damier.estimators.linf import LinfClassifier
     from damier.estimators.naive_bayes import NaiveBayesClassifier
     from damier.estimators.transformers import MODLDiscretizer, MODLEncoder, MODLGrouper
-    from damier.search.balls.gabriel import gabriel_graph
+    from damier.fit.balls import gabriel_graph
 
 
 def __getattr__(name: str) -> Any:

@@ -1,7 +1,11 @@
-"""BallPartitionClassifier: groups, scoring, graphs of the user's, invariances, refusals."""
+"""BallPartitionClassifier: groups, scoring, graphs that are passed, invariances, refusals."""
 
 import json
+import os
+import signal
 import sys
+import time
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -17,6 +21,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from damier import BallPartitionClassifier, gabriel_graph
 from damier.criteria import ball_label_cost, ball_unsplit_cost
 from damier.models import BallPartition
+from damier.search.balls import gabriel
 from tests import naive
 
 AVERAGED = {"n_partitions": 32, "n_neighbors": 5}
@@ -48,7 +53,7 @@ def test_groups_are_those_of_the_definition(balls, prior):
     assert len(fitted.groups_) == len(groups)
 
 
-def test_groups_tell_size_shares_centre_and_radius():
+def test_groups_have_size_shares_centre_and_radius():
     X, y = xor(500, 2, 0.0)
     fitted = BallPartitionClassifier().fit(X, y)
     sizes = [group.size for group in fitted.groups_]
@@ -109,7 +114,7 @@ def test_probabilities_are_averaged_over_partitions_and_neighbours():
     assert np.abs(others[0] - others[2]).mean() < 0.1
 
 
-def test_where_there_is_one_group_nothing_is_told():
+def test_where_there_is_one_group_nothing_is_averaged():
     X, _ = xor(400, 11)
     y = np.random.default_rng(11).integers(0, 2, 400)
     fitted = BallPartitionClassifier(**AVERAGED).fit(X, y)
@@ -144,8 +149,9 @@ def test_cost_is_that_of_the_criteria():
     counts = np.unique(y, return_counts=True)[1]
     assert one.cost_ == one.null_cost_ == ball_unsplit_cost(counts)
     assert one.level_ == 0
-    assert not one.complete_
+    assert one.search_ended_ == "time limit"
     full = BallPartitionClassifier().fit(X, y)
+    assert full.search_ended_ == "complete"
     leaves = sum(1 + ball_label_cost(group.counts) for group in full.groups_)
     assert leaves < full.cost_ < full.null_cost_
     assert full.level_ == pytest.approx(1 - full.cost_ / full.null_cost_)
@@ -169,10 +175,10 @@ def test_a_graph_of_ones_own():
     np.testing.assert_array_equal(BallPartitionClassifier(graph=weighted).fit(X, y).labels_, fitted.labels_)
     dense = BallPartitionClassifier(graph=lambda points: graph.toarray() + np.eye(len(points))).fit(X, y)
     np.testing.assert_array_equal(dense.labels_, fitted.labels_)
-    # Transductively: most labels hidden, the graph tells them.
+    # Transductively: most labels hidden, the graph shows them.
     hidden = np.where(ring % 3 == 0, y, -1)
     hidden[3] = 0
-    partly = BallPartitionClassifier(graph=graph, semi_supervised=True).fit(X, hidden)
+    partly = BallPartitionClassifier(graph=graph, semi_supervised="criterion").fit(X, hidden)
     assert partly.classes_.tolist() == [0, 1]
     assert np.sum(partly.transduction_ != second_ring) <= 1
     known = hidden >= 0
@@ -193,7 +199,7 @@ def test_pieces_out_of_reach_of_each_other():
     assert fitted.score(X, y) == 1
 
 
-def test_as_a_transformer_it_gives_one_category():
+def test_as_a_transformer_it_gives_the_index_of_the_group():
     X, y = xor(300, 6, 0.0)
     frame = pd.DataFrame(X, columns=["a", "b"], index=np.arange(300)[::-1])
     fitted = BallPartitionClassifier().fit(frame, y)
@@ -203,7 +209,7 @@ def test_as_a_transformer_it_gives_one_category():
         out = clone(fitted).set_output(transform=output).fit_transform(frame, y)
         assert isinstance(out, library.DataFrame)
         assert list(out.columns) == ["ball_group"]
-        assert out["ball_group"].to_list() == [f"group {g}" for g in fitted.labels_]
+        assert out["ball_group"].to_list() == fitted.labels_.tolist()
         if output == "pandas":
             assert out.index.equals(frame.index)
 
@@ -266,6 +272,7 @@ def test_duplicates_with_different_labels_share_a_prediction():
         (pd.DataFrame({"size": [1.0, np.inf, 3.0]}), {}, "'size'.*infinity"),
         (pd.DataFrame({"colour": ["red", "blue", "red"]}), {}, "'colour'.*categories"),
         (np.eye(3), {"graph": sparse.eye_array(2)}, "graph has shape"),
+        (np.eye(3), {"graph": np.ma.masked_less(np.eye(3), 1)}, "masked"),
         (np.eye(3), {"balls": "round"}, "balls"),
         (np.eye(3), {"n_neighbors": 0}, "n_neighbors"),
     ],
@@ -309,3 +316,83 @@ def test_plot_of_two_columns_and_of_no_more(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
     with pytest.raises(ImportError, match=r"damier\[plot\]"):
         fitted.plot()
+
+
+def test_settings_are_shorthands():
+    X, y = xor(300, 12)
+
+    def groups(**options):
+        return BallPartitionClassifier(**options).fit(X, y).groups_
+
+    refined, paper = groups(setting="refined"), groups(setting="paper")
+    assert refined == groups() == groups(balls="local", prior="even") != paper
+    assert paper == groups(balls="global", prior="paper")
+    assert groups(setting="paper", balls="local") == groups(prior="paper") != paper
+    assert groups(setting="paper", prior="even") == groups(balls="global") != refined
+
+
+def test_far_points_follow_the_nearest_end():
+    X = np.arange(10.0)[:, None]
+    for scale in (1.0, 1e-300, 1e300):
+        fitted = BallPartitionClassifier().fit(X * scale, np.arange(10) > 4)
+        assert len(fitted.groups_) == 2
+        np.testing.assert_array_equal(fitted.apply(X * scale), fitted.labels_)
+        far = fitted.predict([[1e307], [-1e307], [1.7e308], [-1.7e308], [4.4 * scale], [4.6 * scale]])
+        assert far.tolist() == [True, False, True, False, False, True]
+    # In the plane the nearest point is the one that lies farthest in the direction.
+    X, y = xor(300, 13, 0.0)
+    fitted = BallPartitionClassifier().fit(X, y)
+    directions = np.random.default_rng(14).normal(size=(100, 2))
+    expected = fitted.labels_[(directions @ X.T).argmax(axis=1)]
+    assert len(set(expected)) > 2
+    for far in (1e12, 1e200, 1e306):
+        np.testing.assert_array_equal(fitted.apply(directions * far), expected)
+    other = BallPartitionClassifier(metric="cityblock").fit(X, y)
+    with pytest.raises(ValueError, match="too far"):
+        other.predict([[1.7e308, 1.7e308]])
+
+
+def test_classes_of_one_text_keep_their_columns():
+    X = np.arange(40.0)[:, None]
+    y = np.array([1] * 20 + ["1"] * 20, dtype=object)
+    frame = BallPartitionClassifier().fit(X, y).model_.to_frame(backend="pandas")
+    assert list(frame.columns) == ["group", "size", "share of 1", "share of 1 (2)", "centre", "radius"]
+
+
+def test_a_model_copies_what_it_is_given_and_reads_columns_by_name():
+    X, y = xor(100)
+    frame = pd.DataFrame(X, columns=["a", "b"])
+    fitted = BallPartitionClassifier().fit(frame, y)
+    own = {name: np.array(getattr(fitted.model_, name)) for name in ("points", "rows", "counts")}
+    made = replace(fitted.model_, **own)
+    assert all(array.flags.writeable for array in own.values())
+    assert not any(getattr(made, name).flags.writeable for name in own)
+    turned = frame.assign(other="x")[["other", "b", "a"]]
+    np.testing.assert_array_equal(made.predict_proba(turned), fitted.predict_proba(frame))
+    np.testing.assert_array_equal(made.predict(turned), fitted.predict(X))
+    with pytest.raises((KeyError, ValueError), match="'b'"):
+        made.predict(frame[["a"]])
+
+
+def test_ctrl_c_while_points_are_linked_ends_the_fit(monkeypatch):
+    X, y = xor(300)
+    pairs = gabriel._search_pairs
+
+    def interrupted(*arguments):
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(1.0)
+        return pairs(*arguments)
+
+    monkeypatch.setattr(gabriel, "_search_pairs", interrupted)
+    monkeypatch.setattr(gabriel, "_CHUNK", 100)
+    with pytest.raises(KeyboardInterrupt):
+        BallPartitionClassifier().fit(X, y)
+
+
+def test_a_time_limit_ends_a_long_wave():
+    X = np.arange(30_000.0)[:, None]
+    began = time.monotonic()
+    fitted = BallPartitionClassifier(time_limit=0.5).fit(X, np.arange(30_000) % 2)
+    assert fitted.search_ended_ == "time limit"
+    assert len(fitted.groups_) == 1
+    assert time.monotonic() - began < 10  # a single wave of all the balls of 256 centres takes longer

@@ -28,6 +28,7 @@ from damier.models.codec import (
 Metric = str | Callable[[Any, Any], float]
 
 _CHUNK_CELLS = 1 << 22
+_FAR = 1e9  # in ranges of the training points
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,7 +184,7 @@ class BallPartition(ClassifierModel):
         """Training points nearest to each point, nearest first."""
         k = min(k, len(self.points))
         if self.metric == "euclidean":
-            found = self._tree.query(points, k=[*range(1, k + 1)])[1]
+            found = self._tree.query(self._within_reach(points), k=[*range(1, k + 1)])[1]
             return np.asarray(found, dtype=np.int64)
         from scipy.spatial.distance import cdist  # here: most uses of this package never come this way
 
@@ -192,14 +193,41 @@ class BallPartition(ClassifierModel):
         for first in range(0, len(points), chunk):
             some = points[first : first + chunk]
             distances = cdist(some, self.points, metric=self.metric)  # type: ignore[arg-type]
+            if not np.isfinite(distances).all():
+                raise ValueError(
+                    f"The metric {self.metric!r} gives distances that are not finite: X holds points too far "
+                    "from those of fit."
+                )
             nearest[first : first + chunk] = np.argsort(distances, axis=1, kind="stable")[:, :k]
         return nearest
+
+    def _within_reach(self, points: FloatArray) -> FloatArray:
+        """Scale points as those of the tree, and pull very far ones nearer, along a line to the middle.
+
+        Beyond a billion times the range of the training points, distances to all of them round to the same
+        number, or overflow; which one is nearest depends on the direction alone.
+        """
+        largest = np.finfo(np.float64).max / 8
+        with np.errstate(over="ignore"):
+            scaled = np.clip(np.ldexp(points, -self._exponent), -largest, largest)
+        middle = self._tree.mins / 2 + self._tree.maxes / 2
+        offset = scaled - middle
+        reach = np.abs(offset).max(axis=1, initial=0.0)
+        far = reach > _FAR
+        scaled[far] = middle + offset[far] / reach[far, None] * _FAR
+        return scaled
+
+    @cached_property
+    def _exponent(self) -> int:
+        """Power of two next to the range of the training points."""
+        half = (self.points.max(axis=0) / 2 - self.points.min(axis=0) / 2).max()
+        return int(np.frexp(half)[1])
 
     @cached_property
     def _tree(self) -> Any:
         from scipy.spatial import cKDTree
 
-        return cKDTree(self.points)
+        return cKDTree(np.ldexp(self.points, -self._exponent))
 
     def to_frame(self, backend: str | None = None) -> Any:
         """Return a table with one row per group: size, shares, centre and radius."""

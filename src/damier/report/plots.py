@@ -75,7 +75,7 @@ def plot_balls(model: BallPartition, classes: CodeArray, edges: IntArray, ax: An
     margin = 0.03 * np.where(high > low, high - low, 1.0)
     across = [np.linspace(a - m, b + m, 400) for a, b, m in zip(low, high, margin, strict=True)]
     grid = np.stack(np.meshgrid(*across), axis=-1)
-    regions = model.apply(grid.reshape(-1, 2)).reshape(grid.shape[:2])
+    regions = model.apply(dict(zip(model.names, grid.reshape(-1, 2).T, strict=True))).reshape(grid.shape[:2])
     # A region has the colour of its classes, mixed by their shares and paled.
     tints = 1.0 - 0.3 * (1.0 - model.shares @ colours)
     extent = (across[0][0], across[0][-1], across[1][0], across[1][-1])

@@ -119,6 +119,8 @@ class Run:
     @property
     def stopped(self) -> bool:
         """Whether the search must come to an end: out of time, or interrupted."""
+        if time.monotonic() >= self._deadline and not self.stop[0]:
+            self._end("time limit")  # sooner than the waiting thread looks at the clock
         return bool(self.stop[0])
 
     @property

@@ -8,17 +8,26 @@ from scipy import sparse
 from scipy.sparse import csgraph
 
 from damier.criteria.balls import ball_label_cost, ball_split_cost, ball_unsplit_cost
+from damier.fit.balls import gabriel_graph
+from damier.search.balls import draws, memory
 from damier.search.balls import partition as balls
-from damier.search.balls.draws import shares_over_draws
-from damier.search.balls.gabriel import gabriel_graph
-from damier.search.balls.partition import Graph, partition_by_balls
+from damier.search.balls.partition import Graph
 from damier.search.balls.waves import transpose
+from damier.search.run import Run
 from tests import naive
 
 
 def as_graph(adjacency):
     matrix = sparse.csr_array(adjacency)
     return Graph(matrix.indptr.astype(np.int64), matrix.indices.astype(np.int32))
+
+
+def partition_by_balls(*arguments, n_threads=1, **options):
+    return balls.partition_by_balls(*arguments, **{"run": Run(n_threads)} | options)
+
+
+def shares_over_draws(*arguments, n_threads=1, **options):
+    return draws.shares_over_draws(*arguments, **{"run": Run(n_threads)} | options)
 
 
 def groups_of(found):
@@ -156,7 +165,7 @@ def test_many_classes():
 def test_transposed_bits():
     words = np.random.default_rng(0).integers(0, 2**64, 64, dtype=np.uint64)
     turned = words.copy()
-    transpose(turned)
+    transpose.py_func(turned)
     bits = (words[:, None] >> np.arange(64, dtype=np.uint64)) & np.uint64(1)
     expected = (turned[:, None] >> np.arange(64, dtype=np.uint64)) & np.uint64(1)
     np.testing.assert_array_equal(bits.T, expected)
@@ -195,8 +204,8 @@ def test_shares_over_draws_are_a_mean_of_partitions_whatever_the_threads():
     codes[::5] = -1
     graph = as_graph(gabriel_graph(points))
     options = {"local": True, "n_partitions": 5, "seed": 11}
-    drawn = shares_over_draws(graph, codes, 2, **options)
-    assert (drawn.n_partitions, drawn.complete) == (5, True)
+    total, n_drawn = shares_over_draws(graph, codes, 2, **options)
+    assert n_drawn == 5
     expected = np.zeros((300, 2))
     for k in range(5):
         prior = ("even", "paper")[k % 2]
@@ -205,33 +214,42 @@ def test_shares_over_draws_are_a_mean_of_partitions_whatever_the_threads():
             known = codes[group.members][codes[group.members] >= 0]
             known = known if len(known) else codes[codes >= 0]
             expected[group.members] += np.bincount(known, minlength=2) / len(known)
-    np.testing.assert_allclose(drawn.total, expected)
+    np.testing.assert_allclose(total, expected)
     for n_threads in (2, 3):
-        other = shares_over_draws(graph, codes, 2, **options, n_threads=n_threads)
-        np.testing.assert_array_equal(other.total, drawn.total)
-    none = shares_over_draws(graph, codes, 2, **options, time_limit=0.0)
-    assert (none.n_partitions, none.complete) == (0, False)
-    assert not none.total.any()
+        np.testing.assert_array_equal(
+            shares_over_draws(graph, codes, 2, **options, n_threads=n_threads)[0], total
+        )
+    none, n_drawn = shares_over_draws(graph, codes, 2, **options, run=Run(time_limit=0.0))
+    assert n_drawn == 0
+    assert not none.any()
+
+
+def stopping_at(monkeypatch, run, n_calls):
+    """Stop the run within the search of the n-th ball."""
+    search, calls = balls._best_ball, []
+
+    def stopping(*arguments):
+        calls.append(1)
+        if len(calls) == n_calls:
+            run.stop[0] = 1
+        return search(*arguments)
+
+    monkeypatch.setattr(balls, "_best_ball", stopping)
 
 
 @pytest.mark.parametrize("n_threads", [1, 2])
 def test_interrupted_draws_keep_those_that_are_whole(n_threads, monkeypatch):
     points, codes = xor(200, 10)
     graph = as_graph(gabriel_graph(points))
-    search, calls = balls._best_ball, []
-
-    def interrupted(*arguments):
-        calls.append(1)
-        if len(calls) == 40:
-            raise KeyboardInterrupt
-        return search(*arguments)
-
-    monkeypatch.setattr(balls, "_best_ball", interrupted)
-    options = {"local": True, "n_partitions": 100, "seed": 0, "n_threads": n_threads}
-    drawn = shares_over_draws(graph, codes, 2, **options)
-    assert 0 < drawn.n_partitions < 40
-    assert not drawn.complete
-    np.testing.assert_allclose(drawn.total.sum(axis=1), drawn.n_partitions)
+    run = Run(n_threads)
+    stopping_at(monkeypatch, run, 100)
+    options = {"local": True, "n_partitions": 100, "seed": 0, "run": run}
+    total, n_drawn = shares_over_draws(graph, codes, 2, **options)
+    assert 0 < n_drawn < 100
+    np.testing.assert_allclose(total.sum(axis=1), n_drawn)
+    monkeypatch.undo()
+    options = {"local": True, "n_partitions": n_drawn, "seed": 0}
+    np.testing.assert_array_equal(shares_over_draws(graph, codes, 2, **options)[0], total)
 
 
 def test_xor_is_found_and_noise_is_not():
@@ -264,9 +282,10 @@ def test_renaming_classes_changes_nothing():
 def test_no_time_leaves_one_group_and_says_so():
     points, codes = xor(300, 5)
     graph = as_graph(gabriel_graph(points))
-    found = partition_by_balls(graph, codes, 2, local=True, prior="even", time_limit=0.0)
+    run = Run(time_limit=0.0)
+    found = partition_by_balls(graph, codes, 2, local=True, prior="even", run=run)
     assert len(found.groups) == 1
-    assert not found.complete
+    assert run.ended == "time limit"
     assert found.cost == found.null_cost
 
 
@@ -274,17 +293,29 @@ def test_interrupted_it_returns_what_it_has(monkeypatch):
     points, codes = xor(300, 5)
     graph = as_graph(gabriel_graph(points))
     whole = partition_by_balls(graph, codes, 2, local=True, prior="even")
-    search, calls = balls._best_ball, []
-
-    def interrupted(*arguments):
-        calls.append(1)
-        if len(calls) == 3:
-            raise KeyboardInterrupt
-        return search(*arguments)
-
-    monkeypatch.setattr(balls, "_best_ball", interrupted)
-    found = partition_by_balls(graph, codes, 2, local=True, prior="even")
+    run = Run()
+    stopping_at(monkeypatch, run, 3)
+    found = partition_by_balls(graph, codes, 2, local=True, prior="even", run=run)
     assert 1 < len(found.groups) < len(whole.groups)
+    assert whole.cost < found.cost < found.null_cost
     assert sorted(np.concatenate([group.members for group in found.groups])) == list(range(300))
-    assert whole.complete
-    assert not found.complete
+
+
+def test_progress_ends_at_the_cost_found():
+    points, codes = xor(300, 5, 0.1)
+    graph = as_graph(gabriel_graph(points))
+    seen = []
+    run = Run(progress=seen.append)
+    found = run.call(partition_by_balls, graph, codes, 2, local=True, prior="even", run=run)
+    assert len(seen) == len(found.groups) > 1
+    assert seen[-1].cost == pytest.approx(found.cost)
+    assert seen[-1].level == pytest.approx(1 - found.cost / found.null_cost)
+    assert (seen[-1].done, seen[-1].total) == (300, 300)
+
+
+def test_a_search_beyond_memory_is_refused(monkeypatch):
+    points, codes = xor(300, 5)
+    graph = as_graph(gabriel_graph(points))
+    monkeypatch.setattr(memory, "memory_size", lambda: 10_000.0)
+    with pytest.raises(MemoryError, match=r"distinct balls of 300 points.*sample"):
+        partition_by_balls(graph, codes, 2, local=True, prior="even")

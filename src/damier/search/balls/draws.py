@@ -9,73 +9,42 @@ chance the others do not.
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
-from time import monotonic
-
 import numpy as np
 
+from damier.criteria.balls import Prior
 from damier.search.balls.partition import Graph, partition_by_balls
-from damier.search.balls.waves import CodeArray, FloatArray
+from damier.search.kernels import CodeArray, FloatArray
+from damier.search.run import Run, Stopped
 
-_CENTRES = 16  # 4 to 32 are equally accurate
-
-
-@dataclass(frozen=True, slots=True)
-class DrawnShares:
-    """Sum over partitions of the class shares of each node's group, and how many partitions there were.
-
-    ``complete`` is False when there was no time for all that were asked for.
-    """
-
-    total: FloatArray
-    n_partitions: int
-    complete: bool
+_CENTRES = 16  # 4 to 32 are equally accurate; no more than one wave, or threads would be shared twice
 
 
 def shares_over_draws(
-    graph: Graph,
-    codes: CodeArray,
-    n_classes: int,
-    *,
-    local: bool,
-    n_partitions: int,
-    seed: int,
-    n_threads: int = 1,
-    time_limit: float | None = None,
-) -> DrawnShares:
-    """Draw partitions and add up the class shares they give to each node.
+    graph: Graph, codes: CodeArray, n_classes: int, *, local: bool, n_partitions: int, seed: int, run: Run
+) -> tuple[FloatArray, int]:
+    """Draw partitions; return the sum of the class shares they give to each node, and how many there are.
 
     Parameters
     ----------
     graph, codes, n_classes, local
         As in :func:`damier.search.balls.partition.partition_by_balls`.
     n_partitions : int
-        How many to draw.
+        How many to draw. There are fewer if the run is stopped.
     seed : int
-        Where the draws start from.
-    n_threads : int, default=1
-        Threads that share the partitions; the result does not depend on it.
-    time_limit : float or None, default=None
-        Seconds after which, as after Ctrl-C, no further partition is begun.
+        Seed of the draws.
+    run : Run
+        Its threads share the partitions.
     """
-    end = np.inf if time_limit is None else monotonic() + time_limit
     everywhere = np.bincount(codes[codes >= 0], minlength=n_classes)
     total = np.zeros((len(codes), n_classes))
     done = 0
 
-    def shares(k: int) -> FloatArray | None:
+    def shares(k: int) -> FloatArray:
+        prior: Prior = "paper" if k % 2 else "even"
         found = partition_by_balls(
-            graph,
-            codes,
-            n_classes,
-            local=local,
-            prior="paper" if k % 2 else "even",
-            n_centres=_CENTRES,
-            seed=seed + k,
+            graph, codes, n_classes, local=local, prior=prior, run=run, n_centres=_CENTRES, seed=seed + k
         )
-        if not found.complete:
-            return None
+        run.check()
         of_node = np.empty_like(total)
         for group in found.groups:
             known = codes[group.members]
@@ -84,18 +53,14 @@ def shares_over_draws(
             of_node[group.members] = counts / counts.sum()
         return of_node
 
-    interrupted = False
-    with ThreadPoolExecutor(max_workers=max(1, n_threads)) as pool:
-        while done < n_partitions and not interrupted and monotonic() < end:
-            some = range(done, min(n_partitions, done + n_threads))
-            try:
-                drawn = [shares(done)] if len(some) == 1 else list(pool.map(shares, some))
-            except KeyboardInterrupt:
-                break
-            for one in drawn:
-                if one is None:
-                    interrupted = True
-                    break
-                total += one
-                done += 1
-    return DrawnShares(total, done, done == n_partitions)
+    while done < n_partitions:
+        # As many at a time as there are threads: each takes the memory of all the shares.
+        try:
+            drawn = run.map(shares, range(done, min(n_partitions, done + run.n_threads)))
+        except Stopped:
+            break
+        for one in drawn:
+            total += one
+        done += len(drawn)
+        run.report("averaging partitions", done=done, total=n_partitions)
+    return total, done

@@ -1,9 +1,9 @@
 """Recursive partition of a graph's nodes by balls (all nodes within r edges of a centre).
 
 Costs are in bits and follow :mod:`damier.criteria.balls`. For a set S the balls of every centre, grown
-inside S, are listed by :mod:`damier.search.balls.waves` with their size, class counts and a 64-bit
-fingerprint. Balls are counted as sets: equal fingerprints, equal balls. What is kept for the choice is one
-line a ball size: how many distinct balls have it, and the best of them.
+inside S, are listed by :mod:`damier.search.balls.waves` with their size, label cost and a 64-bit fingerprint.
+Balls are counted as sets: equal fingerprints, equal balls. What is kept for the choice is one line per ball
+size: how many distinct balls have it, and the best of them.
 
 The number given to a node decides ties (lower centre, then lower radius), so callers number the nodes in an
 order that does not depend on the order of the rows.
@@ -12,17 +12,18 @@ order that does not depend on the order of the rows.
 from __future__ import annotations
 
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from time import monotonic
 
 import numpy as np
 from scipy.special import gammaln
 
 from damier.criteria.balls import Prior, ball_label_cost, ball_split_cost, ball_unsplit_cost
-from damier.search.balls.waves import WIDTH, BallList, CodeArray, FloatArray, IntArray, Words, list_balls
-from damier.search.kernels import kernel
+from damier.search.balls.memory import check_memory
+from damier.search.balls.waves import WIDTH, BallList, list_balls
+from damier.search.kernels import CodeArray, FloatArray, IntArray, WordArray, inner, kernel
+from damier.search.run import Run, Stopped
 
 _BATCH = WIDTH
 # Closer costs are equal: sums taken in another order (classes renamed) must not change the choice.
@@ -40,7 +41,7 @@ class Graph:
 
 @dataclass(frozen=True, slots=True)
 class FoundGroup:
-    """One part: its nodes, ascending, and its centre and radius when it is a ball, else -1 and -1."""
+    """One group: its nodes, ascending, and its centre and radius when it is a ball, else -1 and -1."""
 
     members: IntArray
     centre: int
@@ -49,15 +50,26 @@ class FoundGroup:
 
 @dataclass(frozen=True, slots=True)
 class FoundPartition:
-    """The parts, largest first, and the bits of the description with them and without.
-
-    ``complete`` is False when the search was cut short.
-    """
+    """The groups, largest first, and the bits of the description with them and without."""
 
     groups: list[FoundGroup]
     cost: float
     null_cost: float
-    complete: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Waiting:
+    """A set to be split or kept, the bits to keep it, and where it was cut from.
+
+    ``around`` is the graph of the set it was cut from, and ``ranks`` its nodes there: less to read than the
+    whole graph.
+    """
+
+    group: FoundGroup
+    counts: IntArray
+    stay: float
+    around: Graph
+    ranks: IntArray
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,10 +87,9 @@ def partition_by_balls(
     *,
     local: bool,
     prior: Prior,
+    run: Run,
     n_centres: int | None = None,
     seed: int = 0,
-    n_threads: int = 1,
-    time_limit: float | None = None,
 ) -> FoundPartition:
     """Split the nodes by the best ball, then both sides, for as long as it shortens the description.
 
@@ -87,82 +98,85 @@ def partition_by_balls(
     graph : Graph
         The graph over all nodes.
     codes : array of int32
-        Class of each node; -1 marks one without a label, which belongs to sets but weighs on no class count.
+        Class of each node; -1 marks one without a label, which belongs to sets but to no class count.
     n_classes : int
         Number of classes.
     local : bool
         Whether balls are grown inside the set being split, or are those of the whole graph that it contains.
     prior : {"even", "paper"}
-        What "no split" weighs against the balls.
+        The probability of "no split" against that of the balls.
+    run : Run
+        Its threads share the centres. Once it is stopped, sets not yet split are kept whole.
     n_centres : int or None, default=None
         With a number, each split chooses among the balls of so many centres of the set, drawn at random
-        without looking at any label, as if there were no others; with None, among all.
+        whatever the labels, as if there were no others; with None, among all.
     seed : int, default=0
-        Where the draws start from.
-    n_threads : int, default=1
-        Threads that share the centres; the result does not depend on it.
-    time_limit : float or None, default=None
-        Seconds after which, as after Ctrl-C, sets not yet looked at are kept whole.
+        Seed of the draws.
     """
     n = codes.shape[0]
     random = np.random.default_rng(seed)
     log2_factorial: FloatArray = gammaln(np.arange(n + n_classes + 1) + 1.0) / np.log(2.0)
-    end = np.inf if time_limit is None else monotonic() + time_limit
-    total = 0.0
-    complete = True
-    groups: list[FoundGroup] = []
+
+    def best_ball(part: _Waiting, inside: Graph) -> _Ball | None:
+        members = part.group.members
+        limits = _largest_radii(graph.indptr, graph.indices, members, local)
+        bits = _bits_of_classes(codes[members], n_classes)
+        search = partial(
+            list_balls, inside.indptr, inside.indices, bits, part.counts, limits, log2_factorial, run.stop
+        )
+        centres = np.arange(len(members), dtype=np.int64)
+        if n_centres is not None and n_centres < len(members):
+            centres = np.sort(random.choice(centres, n_centres, replace=False, shuffle=False))
+        return _best_ball(search, centres, inside, run)
+
     everyone = np.arange(n, dtype=np.int64)
-    # A set waits with the graph of the set it was cut from, and its ranks there: less to read than the whole.
-    waiting = [(FoundGroup(everyone, -1, -1), graph, everyone)]
-    with ThreadPoolExecutor(max_workers=max(1, n_threads)) as pool:
-        while waiting:
-            group, around, ranks = waiting.pop()
-            members = group.members
-            counts = _class_counts(codes[members], n_classes)
-            stay = ball_unsplit_cost(counts, len(members), prior)
-            ball = None
-            complete = complete and monotonic() < end
-            # A pure set never gains by a split.
-            if complete and np.count_nonzero(counts) > 1:
-                try:
-                    inside = induced(around, ranks)
-                    limits = _largest_radii(graph.indptr, graph.indices, members, local)
-                    bits = _bits_of_classes(codes[members], n_classes)
-                    search = partial(
-                        list_balls, inside.indptr, inside.indices, bits, counts, limits, log2_factorial
-                    )
-                    centres = np.arange(len(members), dtype=np.int64)
-                    if n_centres is not None and n_centres < len(members):
-                        centres = np.sort(random.choice(centres, n_centres, replace=False, shuffle=False))
-                    ball = _best_ball(search, centres, inside, pool, n_threads)
-                except KeyboardInterrupt:
-                    complete = False
-            if ball is not None:
-                ball_counts = _class_counts(codes[members[ball.ranks]], n_classes)
-                rest_counts = counts - ball_counts
-                cost = ball_split_cost(ball_counts, rest_counts, ball.n_same_size, len(members), prior)
-                if cost < stay - _TIE:
-                    total += cost - ball_label_cost(ball_counts) - ball_label_cost(rest_counts)
-                    outside = np.ones(len(members), dtype=bool)
-                    outside[ball.ranks] = False
-                    rest = np.flatnonzero(outside)
-                    centre = int(members[ball.centre])
-                    waiting.append((FoundGroup(members[rest], -1, -1), inside, rest))
-                    waiting.append((FoundGroup(members[ball.ranks], centre, ball.radius), inside, ball.ranks))
-                    continue
-            groups.append(group)
-            total += stay
+    counts = _class_counts(codes, n_classes)
+    null_cost = ball_unsplit_cost(counts, n, prior)
+    waiting = [_Waiting(FoundGroup(everyone, -1, -1), counts, null_cost, graph, everyone)]
+    groups: list[FoundGroup] = []
+    total, so_far, n_settled = 0.0, null_cost, 0
+    while waiting:
+        part = waiting.pop()
+        members, counts = part.group.members, part.counts
+        ball = None
+        # A pure set never gains by a split.
+        if np.count_nonzero(counts) > 1 and not run.stopped:
+            inside = induced(part.around, part.ranks)
+            with suppress(Stopped):
+                ball = best_ball(part, inside)
+        if ball is not None:
+            ball_counts = _class_counts(codes[members[ball.ranks]], n_classes)
+            rest_counts = counts - ball_counts
+            cost = ball_split_cost(ball_counts, rest_counts, ball.n_same_size, len(members), prior)
+            if cost < part.stay - _TIE:
+                naming = cost - ball_label_cost(ball_counts) - ball_label_cost(rest_counts)
+                total += naming
+                so_far += naming - part.stay
+                outside = np.ones(len(members), dtype=bool)
+                outside[ball.ranks] = False
+                rest = np.flatnonzero(outside)
+                for ranks, side_counts, centre, radius in (
+                    (rest, rest_counts, -1, -1),
+                    (ball.ranks, ball_counts, int(members[ball.centre]), ball.radius),
+                ):
+                    stay = ball_unsplit_cost(side_counts, len(ranks), prior)
+                    so_far += stay
+                    side = FoundGroup(members[ranks], centre, radius)
+                    waiting.append(_Waiting(side, side_counts, stay, inside, ranks))
+                continue
+        groups.append(part.group)
+        total += part.stay
+        n_settled += len(members)
+        if n_centres is None:
+            run.report(
+                "splitting by balls", cost=so_far, level=1.0 - so_far / null_cost, done=n_settled, total=n
+            )
     groups.sort(key=lambda found: (-len(found.members), int(found.members[0])))
-    null_cost = ball_unsplit_cost(_class_counts(codes, n_classes), n, prior)
-    return FoundPartition(groups, total, null_cost, complete)
+    return FoundPartition(groups, total, null_cost)
 
 
 def _best_ball(
-    search: Callable[[IntArray], BallList],
-    centres: IntArray,
-    inside: Graph,
-    pool: ThreadPoolExecutor,
-    n_threads: int,
+    search: Callable[[IntArray], BallList], centres: IntArray, inside: Graph, run: Run
 ) -> _Ball | None:
     """Return the cheapest ball among those of the centres; larger first, then lower centre, on a tie."""
     m = len(inside.indptr) - 1
@@ -172,11 +186,14 @@ def _best_ball(
     table = np.zeros(1024, dtype=np.uint64)
     n_in_table = 0
     batches = [centres[first : first + _BATCH] for first in range(0, len(centres), _BATCH)]
-    for wave in range(0, len(batches), n_threads):
-        some = batches[wave : wave + n_threads]
+    for wave in range(0, len(batches), run.n_threads):
+        some = batches[wave : wave + run.n_threads]
         # One batch runs here: handing a small set over to a thread would cost more than its search.
-        for balls, costs, hashes in [search(some[0])] if len(some) == 1 else list(pool.map(search, some)):
+        lists = [search(some[0])] if len(some) == 1 else run.map(search, some)
+        run.check()
+        for balls, costs, hashes in lists:
             while 2 * (n_in_table + len(hashes)) > len(table):
+                check_memory(3.0 * table.nbytes, f"The list of the distinct balls of {m} points")
                 table = _enlarged(table)
             n_in_table += _tally(balls, costs, hashes, table, n_of_size, best_cost, best_ball)
     size = _cheapest_size(n_of_size, best_cost)
@@ -199,8 +216,8 @@ def induced(graph: Graph, members: IntArray) -> Graph:
 
 
 @kernel
-def _bits_of_classes(codes: CodeArray, n_classes: int) -> Words:
-    """Nodes of each class, a column a class, a bit a node; the first is the lowest bit of the first word."""
+def _bits_of_classes(codes: CodeArray, n_classes: int) -> WordArray:
+    """Nodes of each class, one column per class, one bit per node; node 0 is the lowest bit of word 0."""
     bits = np.zeros(((codes.shape[0] + 63) // 64, n_classes), dtype=np.uint64)
     for v in range(codes.shape[0]):
         if codes[v] >= 0:
@@ -257,7 +274,7 @@ def _induce(indptr: IntArray, indices: CodeArray, members: IntArray) -> tuple[In
     return starts, kept[:at].copy()
 
 
-@kernel
+@inner
 def _distances_to(indptr: IntArray, indices: CodeArray, sources: IntArray) -> IntArray:
     """Edges from each node to the nearest source; the number of nodes where no source can be reached."""
     n = indptr.shape[0] - 1
@@ -300,10 +317,10 @@ def _ball_members(indptr: IntArray, indices: CodeArray, centre: int, radius: int
 
 @kernel
 def _tally(
-    balls: IntArray,
+    balls: CodeArray,
     costs: FloatArray,
-    hashes: Words,
-    table: Words,
+    hashes: WordArray,
+    table: WordArray,
     n_of_size: IntArray,
     best_cost: FloatArray,
     best_ball: IntArray,
@@ -345,7 +362,8 @@ def _cheapest_size(n_of_size: IntArray, best_cost: FloatArray) -> int:
 
 
 @kernel
-def _enlarged(table: Words) -> Words:
+def _enlarged(table: WordArray) -> WordArray:
+    """Copy the fingerprints into a table of twice the places."""
     larger = np.zeros(2 * table.shape[0], dtype=np.uint64)
     mask = np.uint64(larger.shape[0] - 1)
     for key in table:

@@ -1,11 +1,12 @@
-"""The list of all balls of some centres, grown together: waves that run over the edges once a step.
+"""The list of all balls of some centres, grown together: waves that run over the edges once per step.
 
-Each node keeps a bit for each of up to 256 centres whose ball has reached it; a step joins to the bits of a
-node those of its neighbours, so that one pass over the edges serves all the centres. The bits are then
-turned, 64 by 64, into one row of nodes a centre, and what is new in it is counted by class.
+Each node keeps one bit per centre, of up to 256 centres, that says whether the ball of the centre has reached
+it; a step joins to the bits of a node those of its neighbours, so that one pass over the edges serves all the
+centres. The bits are then turned, 64 by 64, into one row of nodes per centre, and what is new in it is
+counted by class.
 
-A list holds a row a ball, centre by centre and by radius within a centre: (size, centre, radius), the bits
-of the labels in it and out, and a 64-bit fingerprint of its nodes: equal fingerprints, equal balls.
+A list holds one row per ball, centre by centre and by radius within a centre: (size, centre, radius), the
+bits of the labels in it and out, and a 64-bit fingerprint of its nodes: equal fingerprints, equal balls.
 """
 
 from __future__ import annotations
@@ -15,47 +16,40 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from damier.search.kernels import count_bits, inner, kernel
+from damier.search.kernels import (
+    GOLDEN,
+    BoolArray,
+    CodeArray,
+    FloatArray,
+    IntArray,
+    WordArray,
+    count_bits,
+    inner,
+    kernel,
+    mix,
+)
 
-IntArray = npt.NDArray[np.int64]
-CodeArray = npt.NDArray[np.int32]
-FloatArray = npt.NDArray[np.float64]
-Words = npt.NDArray[np.uint64]
-BallList = tuple[IntArray, FloatArray, Words]
+FlagArray = npt.NDArray[np.uint8]
+BallList = tuple[CodeArray, FloatArray, WordArray]
 
-WIDTH = 256  # centres a wave: four words a node
+WIDTH = 256  # centres per wave: four words per node
 
 _NONE = np.uint64(0)
 _ONE = np.uint64(1)
 _TWO = np.uint64(2)
 _THREE = np.uint64(3)
 _ALL = np.uint64(0xFFFFFFFFFFFFFFFF)
-_EVERY_2ND = np.uint64(0x5555555555555555)
-_EVERY_4TH = np.uint64(0x3333333333333333)
-_EVERY_8TH = np.uint64(0x0F0F0F0F0F0F0F0F)
-_ONE_A_BYTE = np.uint64(0x0101010101010101)
 _LOW_HALF = np.uint64(0x00000000FFFFFFFF)
-_SPREAD = np.uint64(0x9E3779B97F4A7C15)
-_MIX_1 = np.uint64(0xBF58476D1CE4E5B9)
-_MIX_2 = np.uint64(0x94D049BB133111EB)
-_SHIFT_4 = np.uint64(4)
-_SHIFT_27 = np.uint64(27)
-_SHIFT_30 = np.uint64(30)
-_SHIFT_31 = np.uint64(31)
-_SHIFT_56 = np.uint64(56)
 
 
 @inner
 def _mixed(word: Any, place: Any) -> Any:
-    """Scramble a word of a row by its place; zero stays zero. A fingerprint is the sum over the row."""
-    word = word * (_SPREAD * np.uint64(2 * place + 1))
-    word = (word ^ (word >> _SHIFT_30)) * _MIX_1
-    word = (word ^ (word >> _SHIFT_27)) * _MIX_2
-    return word ^ (word >> _SHIFT_31)
+    """Scatter a word of a row by its place. A fingerprint is the sum over the row, empty words aside."""
+    return mix(word * (GOLDEN * np.uint64(2 * place + 1)))
 
 
-@kernel
-def transpose(block: Words) -> None:
+@inner
+def transpose(block: WordArray) -> None:
     """Swap, in place, bit i of word k with bit k of word i; 64 words."""
     half = 32
     mask = _LOW_HALF
@@ -71,8 +65,8 @@ def transpose(block: Words) -> None:
         mask ^= mask << np.uint64(half)
 
 
-@kernel
-def _step(indptr: IntArray, indices: CodeArray, seen: Words, after: Words) -> None:
+@inner
+def _step(indptr: IntArray, indices: CodeArray, seen: WordArray, after: WordArray) -> None:
     """Join to the bits of each node those of its neighbours."""
     for w in range(indptr.shape[0] - 1):
         a = seen[w, 0]
@@ -106,18 +100,18 @@ def _step(indptr: IntArray, indices: CodeArray, seen: Words, after: Words) -> No
         after[w, 3] = d
 
 
-@kernel
+@inner
 def _count_new(
-    seen: Words,
-    before: Words,
-    class_bits: Words,
-    growing: npt.NDArray[np.bool_],
-    rows: Words,
+    seen: WordArray,
+    before: WordArray,
+    class_bits: WordArray,
+    growing: BoolArray,
+    rows: WordArray,
     sizes: IntArray,
     in_ball: IntArray,
-    fingerprints: Words,
+    fingerprints: WordArray,
 ) -> None:
-    """Add to the growing balls what ``seen`` has and ``before`` had not: 64 nodes of 64 centres a time."""
+    """Add to the growing balls what ``seen`` has and ``before`` had not: 64 nodes of 64 centres at a time."""
     m = seen.shape[0]
     n_centres, n_words = rows.shape
     n_classes = class_bits.shape[1]
@@ -146,29 +140,29 @@ def _count_new(
                 rows[c, i] = block[k]
 
 
-@kernel
+@inner
 def label_bits(in_ball: IntArray, counts: IntArray, log2_factorial: FloatArray) -> float:
     """Bits of the labels inside and outside a ball, less what is the same for every ball of the set."""
     n_classes = counts.shape[0]
     n_in = 0
     n_out = 0
-    inner = 0.0
-    outer = 0.0
+    inside = 0.0
+    outside = 0.0
     for j in range(n_classes):
         n_in += in_ball[j]
         n_out += counts[j] - in_ball[j]
-        inner += log2_factorial[in_ball[j]]
-        outer += log2_factorial[counts[j] - in_ball[j]]
-    bits: float = log2_factorial[n_in + n_classes - 1] - inner
-    bits += log2_factorial[n_out + n_classes - 1] - outer
+        inside += log2_factorial[in_ball[j]]
+        outside += log2_factorial[counts[j] - in_ball[j]]
+    bits: float = log2_factorial[n_in + n_classes - 1] - inside
+    bits += log2_factorial[n_out + n_classes - 1] - outside
     return bits
 
 
-@kernel
-def _copied(balls: IntArray, costs: FloatArray, hashes: Words, order: IntArray, room: int) -> BallList:
-    """Copy a list in this order, with room for so many balls."""
+@inner
+def _copied(balls: CodeArray, costs: FloatArray, hashes: WordArray, order: IntArray, room: int) -> BallList:
+    """Copy the balls of a list in this order into one with ``room`` places."""
     # Loops: array expressions, and the messages of their errors, would take seconds to compile.
-    new_balls = np.empty((room, 3), dtype=np.int64)
+    new_balls = np.empty((room, 3), dtype=np.int32)
     new_costs = np.empty(room)
     new_hashes = np.empty(room, dtype=np.uint64)
     for i in range(order.shape[0]):
@@ -183,28 +177,31 @@ def _copied(balls: IntArray, costs: FloatArray, hashes: Words, order: IntArray, 
 def list_balls(
     indptr: IntArray,
     indices: CodeArray,
-    class_bits: Words,
+    class_bits: WordArray,
     counts: IntArray,
     limits: IntArray,
     log2_factorial: FloatArray,
+    stop: FlagArray,
     centres: IntArray,
 ) -> BallList:
-    """List the balls, smaller than the whole, of at most ``WIDTH`` centres, none beyond its limit of radius.
+    """List the balls, smaller than the whole, of at most ``WIDTH`` centres, none beyond its largest radius.
 
     Parameters
     ----------
     indptr, indices : arrays
         Neighbours of each of the m nodes.
     class_bits : array of shape (n_words, n_classes)
-        Nodes of each class, a bit a node, the first node the lowest bit of the first word.
+        Nodes of each class, one bit per node; the first node is the lowest bit of the first word.
     counts : array of shape (n_classes,)
         Nodes of each class.
     limits : array of shape (m,)
         The largest radius at each node; -1 where there is no ball.
     log2_factorial : array
         As far as m + n_classes.
+    stop : array of one uint8
+        Once not zero, the waves stop, and the list is not complete.
     centres : array
-        Nodes.
+        Nodes at the centres of the balls.
     """
     m = indptr.shape[0] - 1
     n_words, n_classes = class_bits.shape
@@ -224,14 +221,14 @@ def list_balls(
     sizes_before = np.zeros(n_centres, dtype=np.int64)
     in_ball = np.zeros((n_centres, n_classes), dtype=np.int64)
     fingerprints = np.zeros(n_centres, dtype=np.uint64)
-    found = np.empty((8 * n_centres, 3), dtype=np.int64)
+    found = np.empty((8 * n_centres, 3), dtype=np.int32)
     costs = np.empty(found.shape[0])
     hashes = np.empty(found.shape[0], dtype=np.uint64)
     n_found = 0
     n_of_centre = np.zeros(n_centres + 1, dtype=np.int64)
     radius = 0
     n_growing = n_centres
-    while n_growing > 0:
+    while n_growing > 0 and stop[0] == 0:
         _count_new(seen, after, class_bits, growing, rows, sizes, in_ball, fingerprints)
         n_growing = 0
         for c in range(n_centres):
