@@ -369,7 +369,7 @@ def test_a_model_copies_what_it_is_given_and_reads_columns_by_name():
     assert not any(getattr(made, name).flags.writeable for name in own)
     turned = frame.assign(other="x")[["other", "b", "a"]]
     np.testing.assert_array_equal(made.predict_proba(turned), fitted.predict_proba(frame))
-    np.testing.assert_array_equal(made.predict(turned), fitted.predict(X))
+    np.testing.assert_array_equal(made.predict(turned), fitted.predict(frame))
     with pytest.raises((KeyError, ValueError), match="'b'"):
         made.predict(frame[["a"]])
 
