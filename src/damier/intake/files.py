@@ -1,89 +1,211 @@
-"""Tables on disk: CSV, TSV and Parquet.
+"""Tables on disk: CSV and its kin, Parquet, Feather, Excel.
 
-CSV and TSV are read by Python's own ``csv``, so that they need nothing but the core install and read the
-same everywhere: UTF-8 (a byte order mark is allowed), names on the first line, comma for ``.csv``, tab for
-``.tsv``, ``.tab`` and ``.txt``; but a ``.csv`` whose first line has semicolons, tabs or bars and, outside
-quotes, no comma is read with those. Empty lines are skipped. A cell is missing when it is empty, ``NA``,
-``N/A``, ``NaN``, ``null``, ``None`` or ``?`` (whatever the case). A column whose other cells are all numbers
-is numeric; all ``true`` and ``false``, boolean; all ISO dates or moments (``2024-01-31``, ``2024-01-31
-10:00``), dates; anything else is text.
-Parquet keeps its own types and needs pyarrow or polars.
+Text files are read by DuckDB: commas, semicolons, tabs or bars (the one that splits the first lines evenly),
+quotes, ``.gz`` and ``.zst``. Names stand on the first line; empty lines are skipped. UTF-8, UTF-16 with its
+mark and, when a file is neither, Windows' Western European are recognised.
+
+What becomes what
+-----------------
+======================================  ==================================================================
+empty, ``NA``, ``N/A``, ``#N/A``, ``NaN``  missing in every column
+``None``, ``null``, ``-``, ``?``, ``n.d.``  missing among numbers and dates, values elsewhere
+95% of the other cells are numbers       numeric, the rest missing; decimal commas, marks of thousands and
+                                         currencies are understood
+95% of them are dates or times           dates, datetimes, times
+``true`` and ``false``                   boolean
+codes with leading zeros, anything else  text
+======================================  ==================================================================
+
+Whatever is not plain is written down in ``Table.notes``, one line per column. Parquet keeps its own types.
 """
 
 from __future__ import annotations
 
 import codecs
 import csv
-import datetime
+import gzip
 import importlib.util
-import itertools
 import re
-from collections import defaultdict
-from collections.abc import Callable
+import tempfile
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from damier.intake import dates, factorize
-from damier.intake.frames import read_table
-from damier.intake.table import (
-    CategoricalColumn,
-    CodeArray,
-    Column,
-    FloatArray,
-    NumericColumn,
-    NumericKind,
-    Table,
-)
+from damier.intake import cells, factorize
+from damier.intake.cells import ISO_DAY, PLAIN, Reading, literal
+from damier.intake.frames import as_categorical, as_numeric, read_table
+from damier.intake.table import CategoricalColumn, CodeArray, Column, FloatArray, NumericColumn, Table
 
-MISSING_CELLS = frozenset({"", "na", "n/a", "nan", "null", "none", "?"})
-_SEPARATORS = {".csv": ",", ".tsv": "\t", ".tab": "\t", ".txt": "\t"}
+if TYPE_CHECKING:
+    import duckdb
+
+_TEXT = {".csv": ",", ".tsv": "\t", ".tab": "\t", ".txt": "\t", ".data": ",", ".dat": "\t"}
+_PACKED = (".gz", ".zst")
 _PARQUET = (".parquet", ".pq")
+_FEATHER = (".feather", ".arrow", ".ipc")
+_EXCEL = (".xlsx", ".xlsm")
+_SEPARATORS = (",", ";", "\t", "|")
+_NAMED_SEPARATORS = {"tab": "\t", "\\t": "\t", "comma": ",", "semicolon": ";", "bar": "|", "space": " "}
 _TRUTH = {"true": True, "false": False}
-_DATE = re.compile(r"\d{4}-\d{2}-\d{2}$")
-_MOMENT = re.compile(r"\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}")
-_QUOTED = re.compile(r'"(?:[^"]|"")*"')
 _SNIFFED_BYTES = 4096
-_BLOCK_ROWS = 50_000
+_SAMPLED_CELLS = 100_000
+# DuckDB codes a column by an enum of its values in less time than by ranking, until there are very many.
+_MOST_ENUM_VALUES = 20_000
+_DAY = 86_400e6
 
 
-def read_file(path: str | Path) -> Table:
-    """Read a CSV, TSV or Parquet file, told by the end of its name.
+@dataclass(frozen=True)
+class _Options:
+    missing: tuple[str, ...] = ()
+    decimal: str | None = None
+    separator: str | None = None
+    encoding: str | None = None
+    categorical: frozenset[str] = frozenset()
+    numeric: frozenset[str] = frozenset()
+    drop: frozenset[str] = frozenset()
+    only: frozenset[str] = frozenset()
+    header: bool = True
+
+    def keeps(self, name: str) -> bool:
+        return name not in self.drop and (not self.only or name in self.only)
+
+
+def read_file(
+    path: str | Path,
+    *,
+    missing: Collection[str] = (),
+    decimal: str | None = None,
+    separator: str | None = None,
+    encoding: str | None = None,
+    categorical: Collection[str] = (),
+    numeric: Collection[str] = (),
+    drop: Collection[str] = (),
+    only: Collection[str] = (),
+    header: bool = True,
+) -> Table:
+    """Read a table from a file; the end of its name says which kind.
 
     Parameters
     ----------
     path : str or Path
+        ``.csv``, ``.tsv``, ``.tab``, ``.txt``, ``.data`` or ``.dat``, also with ``.gz`` or ``.zst`` behind;
+        ``.parquet``; ``.feather`` (needs pyarrow or polars); ``.xlsx`` (needs openpyxl).
+    missing : collection of str
+        Cells that mean "missing" in every column, beside the usual ones.
+    decimal : {".", ","}, optional
+        The decimal mark; by default commas are tried where points do not fit.
+    separator : str, optional
+        What stands between the cells; found by default.
+    encoding : str, optional
+        Name of the encoding; found by default.
+    categorical, numeric : collections of column names
+        Columns taken as text, and columns taken as numbers, whatever their cells.
+    drop, only : collections of column names
+        Columns to leave out, or the only ones to read.
+    header : bool
+        Whether the first line has the names; otherwise they are ``column1``, ``column2``, ...
 
     Returns
     -------
     Table
+        Its ``notes`` say what was not plain.
 
     Raises
     ------
     FileNotFoundError
         If there is no such file.
     ValueError
-        If the file is not what its name says, or its kind is not known; the message names the file, and the
-        line where there is one.
+        If the file is not what its name says, its kind is not known, or a column named is not there.
     ImportError
-        If a Parquet file is read with neither pyarrow nor polars installed.
+        If a library is required for this kind and not installed.
     """
     path = Path(path)
-    if not path.exists():
-        raise FileNotFoundError(f"{path}: no such file")
-    if path.is_dir():
-        raise ValueError(f"{path} is a directory: name one CSV, TSV or Parquet file")
-    suffix = path.suffix.lower()
+    shown = _check_path(path)
+    options = _Options(
+        tuple(missing),
+        _checked_decimal(decimal),
+        None if separator is None else _NAMED_SEPARATORS.get(separator.lower(), separator),
+        encoding,
+        frozenset(categorical),
+        frozenset(numeric),
+        frozenset(drop),
+        frozenset(only),
+        header,
+    )
+    suffixes = [suffix.lower() for suffix in path.suffixes] or [""]
+    packed = len(suffixes) > 1 and suffixes[-1] in _PACKED
+    suffix = suffixes[-2] if packed else suffixes[-1]
     if suffix in _PARQUET:
-        return _read_parquet(path)
-    if suffix in _SEPARATORS:
-        return _read_text(path, _SEPARATORS[suffix])
-    known = ", ".join([*_SEPARATORS, *_PARQUET])
-    raise ValueError(f"{path}: cannot tell the kind of file from its name; it should end in one of {known}")
+        return _finished(_read_parquet(path), options, shown)
+    if suffix in _FEATHER:
+        return _finished(_read_feather(path), options, shown)
+    if suffix in _EXCEL:
+        return _finished(_read_excel(path, header), options, shown)
+    if suffix in _TEXT or separator is not None:
+        return _TextFile(path, _TEXT.get(suffix, ","), options).read()
+    known = ", ".join([*_TEXT, *_PARQUET, *_FEATHER, *_EXCEL])
+    raise ValueError(
+        f"{shown}: cannot tell the kind of file from its name; it should end in one of {known}, or give the "
+        "separator of its cells"
+    )
+
+
+def _check_path(path: Path) -> str:
+    """Refuse what is not a regular file with a name that can be written; return the name."""
+    shown = str(path)
+    try:
+        shown.encode("utf-8")
+    except UnicodeEncodeError:
+        raise ValueError(f"the file name {shown!r} is not valid UTF-8: rename the file") from None
+    try:
+        found, regular, folder = path.exists(), path.is_file(), path.is_dir()
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise ValueError(f"{shown[:100]!r} is not a name of a file: {reason}") from None
+    if not found:
+        raise FileNotFoundError(f"{shown}: no such file")
+    if folder:
+        raise ValueError(f"{shown} is a directory: name one CSV, TSV or Parquet file")
+    if not regular:
+        raise ValueError(
+            f"{shown} is not a regular file (a pipe or a device): write its content to a file first"
+        )
+    return shown
+
+
+def _checked_decimal(decimal: str | None) -> str | None:
+    if decimal not in (None, ".", ","):
+        raise ValueError(f"decimal must be '.' or ','; got {decimal!r}")
+    return decimal
+
+
+def _check_names(names: Sequence[str], options: _Options, shown: str) -> None:
+    for asked in (options.categorical, options.numeric, options.drop, options.only):
+        for name in sorted(asked - set(names)):
+            listed = ", ".join(map(repr, names[:10])) + (", ..." if len(names) > 10 else "")
+            raise ValueError(f"{shown} has no column {name!r}; its columns are {listed}")
+
+
+def _finished(table: Table, options: _Options, shown: str) -> Table:
+    """Apply the options on columns to a table that came with types of its own."""
+    _check_names(table.names, options, shown)
+    columns = [
+        as_categorical(column)
+        if column.name in options.categorical
+        else as_numeric(column)
+        if column.name in options.numeric
+        else column
+        for column in table
+        if options.keeps(column.name)
+    ]
+    return Table(tuple(columns), table.n_rows, notes=table.notes)
 
 
 def _read_parquet(path: Path) -> Table:
+    """Read Parquet by the frame library at hand, which keeps time zones and durations, else by DuckDB."""
     with path.open("rb") as file:
         if file.read(4) != b"PAR1":
             raise ValueError(
@@ -98,182 +220,504 @@ def _read_parquet(path: Path) -> Table:
             import polars
 
             return read_table(polars.read_parquet(path))
+        import duckdb
+
+        with duckdb.connect() as connection:
+            query = f"SELECT * FROM read_parquet({literal(_without_globs(path))})"
+            return read_table(dict(connection.execute(query).fetchnumpy()))
     except (OSError, RuntimeError, MemoryError) as error:
         raise ValueError(f"{path} is not a readable Parquet file: {error}") from error
     except Exception as error:
-        # Both libraries have exceptions of their own for damaged files; errors of ours name a column already.
-        if type(error).__module__.partition(".")[0] in ("pyarrow", "polars"):
+        # The libraries have exceptions of their own for damaged files; errors of ours name a column already.
+        if type(error).__module__.partition(".")[0] in ("pyarrow", "polars", "duckdb", "_duckdb"):
             raise ValueError(f"{path} is not a readable Parquet file: {error}") from error
         raise
-    raise ImportError(f"{path}: reading Parquet needs pyarrow or polars (pip install pyarrow)")
 
 
-def _read_text(path: Path, separator: str) -> Table:
-    _refuse_binary(path)
-    as_text: set[int] = set()
+def _read_feather(path: Path) -> Table:
     try:
-        while True:
+        if importlib.util.find_spec("pyarrow"):
+            import pyarrow.feather
+
+            return read_table(pyarrow.feather.read_table(path))
+        if importlib.util.find_spec("polars"):
+            import polars
+
+            return read_table(polars.read_ipc(path, memory_map=False))
+    except Exception as error:
+        if isinstance(error, OSError) or type(error).__module__.partition(".")[0] in ("pyarrow", "polars"):
+            raise ValueError(f"{path} is not a readable Feather file: {error}") from error
+        raise
+    raise ImportError(f"{path}: reading Feather needs pyarrow or polars (pip install pyarrow)")
+
+
+def _read_excel(path: Path, header: bool) -> Table:
+    """Read the first sheet."""
+    if not importlib.util.find_spec("openpyxl"):
+        raise ImportError(f"{path}: reading Excel needs openpyxl (pip install openpyxl); or save it as CSV")
+    import openpyxl
+
+    try:
+        book = openpyxl.load_workbook(path, read_only=True, data_only=True)
+    except Exception as error:  # whatever a damaged archive makes it raise
+        raise ValueError(f"{path} is not a readable Excel file: {error}") from error
+    try:
+        rows = [row for row in book.worksheets[0].values if any(cell is not None for cell in row)]
+    finally:
+        book.close()
+    if not rows:
+        raise ValueError(f"{path} is empty: its first sheet has no cells")
+    first = ["" if cell is None else str(cell) for cell in rows[0]]
+    names, notes = _tidy_names(first if header else [""] * len(first), header)
+    body = rows[1:] if header else rows
+    # A formula that failed leaves its error as text.
+    columns = {
+        name: [None if isinstance(row[j], str) and cells.is_missing(row[j]) else row[j] for row in body]
+        for j, name in enumerate(names)
+    }
+    return replace(read_table(columns), notes=tuple(notes))
+
+
+def _tidy_names(first: Sequence[str], header: bool = True) -> tuple[list[str], list[str]]:
+    """Give blank names a number and repeated ones another, and say so."""
+    names: list[str] = []
+    notes: list[str] = []
+    taken = {name.strip() for name in first}
+    for j, raw in enumerate(first):
+        name = raw.strip()
+        if not name:
+            name = f"column{j + 1}"
+            if header:
+                notes.append(f"column {j + 1} has no name: it is called {name!r}")
+        stem, number = name, 2
+        while name in names or (name in taken and name != raw.strip()):
+            name = f"{stem}_{number}"
+            number += 1
+        if name != stem and raw.strip():
+            notes.append(f"the name {stem!r} appears again in column {j + 1}: it is called {name!r} there")
+        names.append(name)
+    return names, notes
+
+
+def _without_globs(path: Path) -> str:
+    """Write a path that DuckDB does not take for a pattern."""
+    return re.sub(r"([*?\[])", r"[\1]", str(path))
+
+
+class _RetryError(Exception):
+    """The file cannot be read in this way; ``cure`` says in which it may."""
+
+    def __init__(self, cure: str) -> None:
+        self.cure = cure
+
+
+@dataclass
+class _TextFile:
+    """One reading of a text file."""
+
+    path: Path
+    usual: str
+    options: _Options
+    notes: list[str] = field(default_factory=list)
+    longest_line: int = 0
+
+    def read(self) -> Table:
+        """Read the file, again from a copy in UTF-8 where it has another encoding or mixed ends of lines."""
+        encoding = _mark_of_binary(self.path) or self.options.encoding
+        with tempfile.TemporaryDirectory(prefix="damier-") as folder:
+            copied = None
+            if encoding is not None and codecs.lookup(encoding).name != "utf-8":
+                copied = self._copy(Path(folder), [encoding])
+            while True:
+                try:
+                    return self._read(copied or self.path)
+                except _RetryError as retry:
+                    if retry.cure == "longer lines" and not self.longest_line:
+                        self.longest_line = max(1 << 24, 2 * self.path.stat().st_size)
+                    elif copied is None:
+                        tried = ["utf-8"] if retry.cure == "line ends" else ["cp1252", "latin-1"]
+                        copied = self._copy(Path(folder), tried)
+                    else:
+                        raise ValueError(f"{self.path} is not readable as a table of text") from None
+
+    def _copy(self, folder: Path, encodings: list[str]) -> Path:
+        """Write a copy in UTF-8 with ends of lines of one kind."""
+        copied = folder / "table.csv"
+        opened = gzip.open if self.path.suffix.lower() == ".gz" else open
+        if self.path.suffix.lower() == ".zst":
+            raise ValueError(f"{self.path} is not UTF-8 text: unpack it first")
+        for encoding in encodings:
             try:
-                with path.open(encoding="utf-8-sig", newline="") as file:
-                    names, cells = _read_cells(file, path, separator, as_text)
-                break
-            except _NotNumbersError as error:
-                as_text.add(error.column)
-    except UnicodeDecodeError as error:
-        raise ValueError(f"{path} is not UTF-8 text (byte {error.start}): save it as UTF-8") from None
-    if len(set(names)) < len(names):
-        twice = next(name for name in names if names.count(name) > 1)
-        raise ValueError(f"{path}: column name {twice!r} appears more than once: rename one")
-    columns = tuple(_typed(name, column) for name, column in zip(names, cells, strict=True))
-    return Table(columns, sum(map(len, cells[0].blocks)))
+                with (
+                    opened(self.path, "rt", encoding=encoding) as source,
+                    copied.open("w", encoding="utf-8", newline="\n") as target,
+                ):
+                    while block := source.read(1 << 22):
+                        target.write(block)
+            except UnicodeError:
+                continue
+            if encoding != "utf-8" and self.options.encoding is None:
+                self.notes.append(f"the file is not UTF-8: read as {encoding}")
+            return copied
+        raise ValueError(f"{self.path} is not text in {encodings[0]}: give the encoding it has")
+
+    def _read(self, path: Path) -> Table:
+        import duckdb
+
+        connection = duckdb.connect()
+        try:
+            connection.execute("SET enable_progress_bar = false")
+            connection.execute("SET TimeZone = 'UTC'")  # what a moment without a zone is taken to be in
+            return _Reader(connection, self, path).table()
+        except duckdb.Error as error:
+            raise self._told(str(error)) from None
+        finally:
+            connection.close()
+
+    def _told(self, message: str) -> Exception:
+        """Put an error of DuckDB into a sentence, or say how to try again."""
+        if "unicode" in message.lower() or "utf-8 encoded" in message:
+            return (
+                _RetryError("encoding")
+                if self.options.encoding is None
+                else ValueError(f"{self.path} is not {self.options.encoding} text: give the encoding it has")
+            )
+        if "invalid state" in message:
+            return _RetryError("line ends")
+        if "aximum line size" in message and not self.longest_line:
+            return _RetryError("longer lines")
+        line = re.search(r"on Line: (\d+)", message)
+        where = f"{self.path}, line {line[1]}" if line else str(self.path)
+        if found := re.search(r"Expected Number of Columns: (\d+) Found: (\d+)", message):
+            return ValueError(
+                f"{where}: {found[2]} cells where the first line has {found[1]}: is it a table, and is the "
+                "separator right?"
+            )
+        if "quote" in message:
+            return ValueError(f"{where}: a quote is opened and never closed")
+        return ValueError(f"{where} cannot be read: {message.splitlines()[0]}")
 
 
-def _refuse_binary(path: Path) -> None:
-    with path.open("rb") as file:
-        start = file.read(_SNIFFED_BYTES)
+def _mark_of_binary(path: Path) -> str | None:
+    """Refuse files that are no text; return the encoding when the first bytes say it."""
+    packed = path.suffix.lower() == ".gz"
+    if path.suffix.lower() == ".zst":
+        return None
+    try:
+        with gzip.open(path, "rb") if packed else path.open("rb") as file:
+            start = file.read(_SNIFFED_BYTES)
+    except (gzip.BadGzipFile, EOFError):
+        raise ValueError(f"{path} is not a gzip file, whatever its name") from None
     if not start.removeprefix(codecs.BOM_UTF8).strip():
-        raise ValueError(f"{path} is empty: a line of column names is wanted first")
+        raise ValueError(f"{path} is empty: the first line must have the names of the columns")
+    if start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return "utf-16"
     kinds = {b"PAR1": "a Parquet", b"PK\x03\x04": "a zip (or Excel)", b"\x1f\x8b": "a gzip"}
     for mark, kind in kinds.items():
         if start.startswith(mark):
             raise ValueError(f"{path} is {kind} file, not text: rename or unpack it")
     if b"\0" in start:
-        raise ValueError(f"{path} is not text: it holds zero bytes (UTF-16? save it as UTF-8)")
+        # Text in UTF-16 without its mark: every other byte of Western text is zero.
+        for encoding, zeros in (("utf-16-le", start[1::2]), ("utf-16-be", start[::2])):
+            if zeros.count(0) > 0.4 * len(zeros) and start.count(0) < 1.2 * zeros.count(0):
+                return encoding
+        raise ValueError(f"{path} is not text: it holds zero bytes")
+    return None
 
 
-class _NotNumbersError(Exception):
-    """A column began as numbers and does not go on so: the file is read again, this column as text."""
+@dataclass
+class _Reader:
+    """Columns of a text file by way of a connection to DuckDB.
 
-    def __init__(self, column: int) -> None:
-        self.column = column
-
-
-class _Cells:
-    """Cells of one column as they come.
-
-    Codes into the distinct ones, to hold each text once; but numbers at once, when the first block is numbers
-    and mostly distinct: coding these would take most of the time.
+    The file is read once, columns of plain numbers and dates as such and the others as text. Where the first
+    rows promised numbers and others were met, all such columns are read again together, as text.
     """
 
-    def __init__(self, as_text: bool) -> None:
-        self.index: defaultdict[str, int] = defaultdict()
-        self.index.default_factory = self.index.__len__
-        self.blocks: list[CodeArray | FloatArray] = []
-        self.as_text = as_text
+    connection: duckdb.DuckDBPyConnection
+    file: _TextFile
+    path: Path
 
-    def add(self, cells: tuple[str, ...]) -> None:
-        if not self.blocks and not self.as_text:
-            self.as_text = 2 * len(set(cells)) < len(cells) or not _are_numbers(cells[:100])
-        if self.as_text:
-            self.blocks.append(np.fromiter(map(self.index.__getitem__, cells), np.int32, len(cells)))
-        else:
-            self.blocks.append(_parse_numbers(cells))
-
-    def numbers(self) -> FloatArray | None:
-        return None if self.as_text or not self.blocks else np.concatenate(self.blocks)
-
-    def coded(self) -> tuple[CodeArray, list[str]]:
-        return np.concatenate([np.empty(0, np.int32), *self.blocks]).astype(np.int32), list(self.index)
-
-
-def _are_numbers(cells: tuple[str, ...]) -> bool:
-    try:
-        _parse_numbers(cells)
-    except ValueError:
-        return False
-    return True
-
-
-def _parse_numbers(cells: tuple[str, ...]) -> FloatArray:
-    try:
-        if "_" in "".join(cells):
-            raise ValueError("underscore")
-        return np.fromiter(map(float, cells), np.float64, len(cells))
-    except ValueError:
-        return np.array([np.nan if _is_missing(cell) else _number(cell) for cell in cells])
-
-
-def _is_missing(cell: str) -> bool:
-    return cell.strip().lower() in MISSING_CELLS
-
-
-def _read_cells(file: Any, path: Path, separator: str, as_text: set[int]) -> tuple[list[str], list[_Cells]]:
-    first = _QUOTED.sub("", next((line for line in file if line.strip()), ""))
-    file.seek(0)
-    if separator == "," and "," not in first:
-        separator = next((s for s in (";", "\t", "|") if s in first), ",")
-    # Strict: quotes left open at the end of the file are an error, not a cell.
-    rows = csv.reader(file, delimiter=separator, strict=True)
-    try:
-        names = [name.strip() for name in next(filter(None, rows))]
-        columns = [_Cells(j in as_text) for j in range(len(names))]
-        while True:
-            before = rows.line_num
-            block = list(itertools.islice(rows, _BLOCK_ROWS))
-            if not block:
-                return names, columns
-            if not set(map(len, block)) <= {len(names)}:
-                block = _whole(block, names, path, before)
-            for j, cells in enumerate(zip(*block, strict=True)):
-                try:
-                    columns[j].add(cells)
-                except ValueError:
-                    raise _NotNumbersError(j) from None
-    except csv.Error as error:
-        raise ValueError(f"{path}, line {rows.line_num}: {error}") from None
-
-
-def _whole(block: list[list[str]], names: list[str], path: Path, before: int) -> list[list[str]]:
-    """Drop empty lines; refuse a row that does not fit the names."""
-    for i, row in enumerate(block):
-        if row and len(row) != len(names):
-            raise ValueError(
-                f"{path}, about line {before + i + 1}: {len(row)} cells where the first line names "
-                f"{len(names)} columns: is it a table, and is the separator right?"
+    def table(self) -> Table:
+        self.options = self.file.options
+        lines, skip = self._first_lines()
+        self.separator = self.options.separator or _find_separator(lines, self.file.usual)
+        first = next(csv.reader(lines, delimiter=self.separator), [])
+        names, name_notes = _tidy_names(
+            first if self.options.header else [""] * len(first), self.options.header
+        )
+        self.source = self._source(len(names), skip)
+        _check_names(names, self.options, str(self.file.path))
+        kept = [j for j, name in enumerate(names) if self.options.keeps(name)]
+        if not kept:
+            raise ValueError(f"{self.file.path}: no column is left to read")
+        self.names = names
+        readings = self._first_readings(kept)
+        columns = self._read_columns(kept, readings)
+        nameless = [
+            j
+            for j in kept
+            if not first[j].strip() and columns[j].n_missing == self.n_rows and self.options.header
+        ]
+        if nameless and len(nameless) < len(kept):
+            left_out = {f"column {j + 1} has no name: it is called {names[j]!r}" for j in nameless}
+            name_notes = [note for note in name_notes if note not in left_out]
+            count = f"{len(nameless)} column" + ("s" if len(nameless) > 1 else "")
+            name_notes.append(f"{count} without a name and without a value left out")
+            kept = [j for j in kept if j not in nameless]
+        if self.options.header and first and all(cells.find_reading([name])[0] is PLAIN for name in first):
+            name_notes.append(
+                "the first line has numbers where names are due: is there no line of names (no header)?"
             )
-    return [row for row in block if row]
+        notes = (
+            *self.file.notes,
+            *name_notes,
+            *(self.column_notes[j] for j in kept if j in self.column_notes),
+        )
+        return Table(tuple(columns[j] for j in kept), self.n_rows, notes=notes)
+
+    def _first_lines(self) -> tuple[list[str], int]:
+        """First lines of the file, and how many empty ones stand before them."""
+        query = (
+            f"SELECT line FROM read_csv({literal(_without_globs(self.path))}, auto_detect=false, "
+            f"delim='\x01', quote='', escape='', header=false, "
+            f"columns={{'line': 'VARCHAR'}}{self._line_size()}) LIMIT 100"
+        )
+        lines = [line or "" for (line,) in self.connection.execute(query).fetchall()]
+        skip = next((i for i, line in enumerate(lines) if line.strip()), len(lines))
+        if skip == len(lines):
+            raise ValueError(f"{self.file.path} is empty: the first line must have the names of the columns")
+        return [f"{line}\n" for line in lines[skip:]], skip
+
+    def _line_size(self) -> str:
+        return f", max_line_size={self.file.longest_line}" if self.file.longest_line else ""
+
+    def _source(self, n_columns: int, skip: int) -> str:
+        named = ", ".join(f"'c{j}': 'VARCHAR'" for j in range(n_columns))
+        marks = {"", *self.options.missing}
+        for mark in cells.MISSING:
+            marks |= {mark, mark.upper(), mark.replace("nan", "NaN")}
+        # An empty line of a table of one column is no cell; a pair of quotes is.
+        single = n_columns == 1
+        quoted = ", allow_quoted_nulls=false" if single else ""
+        nulls = "''" if single else ", ".join(map(literal, sorted(marks)))
+        header = str(self.options.header).lower()
+        source = (
+            f"read_csv({literal(_without_globs(self.path))}, auto_detect=false, "
+            f"delim={literal(self.separator)}, quote='\"', escape='\"', header={header}, "
+            f"skip={skip}, columns={{{named}}}, nullstr=[{nulls}]"
+            f"{quoted}{self._line_size()})"
+        )
+        return f"(SELECT * FROM {source} WHERE c0 IS NOT NULL)" if single else source
+
+    def _first_readings(self, kept: list[int]) -> dict[int, Reading]:
+        """Find the columns that the first rows show to be plain numbers or dates."""
+        rows = max(50, min(1000, _SAMPLED_CELLS // len(kept)))
+        listed = ", ".join(f"c{j}" for j in kept)
+        sample = self.connection.execute(f"SELECT {listed} FROM {self.source} LIMIT {rows}").fetchall()
+        readings: dict[int, Reading] = {}
+        for j, column in zip(kept, zip(*sample, strict=True), strict=False):
+            if self.names[j] in self.options.categorical:
+                continue
+            held = [cell for cell in column if cell is not None and not cells.is_missing(cell)]
+            reading, share = cells.find_reading(held, self._comma())
+            if not held or (share == 1.0 and reading is not None and not reading.remark):
+                readings[j] = reading or PLAIN
+        return readings
+
+    def _comma(self) -> bool | None:
+        return None if self.options.decimal is None else self.options.decimal == ","
+
+    def _read_columns(self, kept: list[int], readings: dict[int, Reading]) -> dict[int, Column]:
+        self.column_notes: dict[int, str] = {}
+        # Where a cell is not what the reading says, the number is NaN, where it is missing, NULL.
+        expressions = [
+            f"CASE WHEN c{j} IS NOT NULL THEN coalesce({readings[j].of(f'c{j}')}, 'nan'::DOUBLE) END AS c{j}"
+            if j in readings
+            else f"c{j}"
+            for j in kept
+        ]
+        self.connection.execute(
+            f"CREATE TEMP TABLE cells AS SELECT {', '.join(expressions)} FROM {self.source}"
+        )
+        columns: dict[int, Column] = {}
+        self.n_rows = int(self.connection.execute("SELECT count(*) FROM cells").fetchall()[0][0])
+        found: dict[str, Any] = {}
+        if readings:
+            listed = ", ".join(f"c{j}" for j in readings)
+            found = self.connection.execute(f"SELECT {listed} FROM cells").fetchnumpy()
+        for j, reading in readings.items():
+            values = _plain_numbers(found.pop(f"c{j}"), reading)
+            if values is not None:
+                columns[j] = _numeric(self.names[j], values, reading)
+        again = [j for j in readings if j not in columns]
+        if again:
+            listed = ", ".join(f"c{j}" for j in again)
+            self.connection.execute(f"CREATE TEMP TABLE again AS SELECT {listed} FROM {self.source}")
+        for j in kept:
+            if j not in columns:
+                columns[j] = self._from_text(j, "again" if j in again else "cells")
+        return columns
+
+    def _from_text(self, j: int, table: str) -> Column:
+        """Make a column of cells that were read as text, from its distinct cells."""
+        codes, distinct = self._coded(f"c{j}", table)
+        name, marks = self.names[j], self.options.missing
+        counts = np.bincount(codes, minlength=len(distinct))
+        held = [None if cell is None or cells.is_missing(cell, marks) else cell.strip() for cell in distinct]
+        present = [cell for cell in held if cell is not None]
+        if not present:
+            return NumericColumn(name, np.full(len(codes), np.nan))
+        if name not in self.options.categorical:
+            step = max(1, len(present) // 1000)
+            reading, _ = cells.find_reading(present[::step], self._comma())
+            if name in self.options.numeric and (
+                reading is None or reading.kind != "number" or reading is PLAIN
+            ):
+                reading = Reading("number", "TRY_CAST({c} AS DOUBLE)")
+            if reading is not None:
+                numbers = self._numbers(f"c{j}", table, reading)
+                column = self._nearly(j, reading, numbers, codes, held, counts)
+                if column is not None:
+                    return column
+        if all(cell.lower() in _TRUTH for cell in present) and name not in self.options.categorical:
+            truth = [None if cell is None else _TRUTH[cell.lower()] for cell in held]
+            return CategoricalColumn(name, *factorize.recode(codes, truth, keep_booleans=True))
+        return CategoricalColumn(name, *factorize.recode(codes, held))
+
+    def _coded(self, column: str, table: str) -> tuple[CodeArray, list[str | None]]:
+        """Codes of the rows into the sorted distinct cells."""
+        query = f"SELECT DISTINCT {column} FROM {table} ORDER BY {column} NULLS FIRST"
+        distinct: list[str | None] = [row[0] for row in self.connection.execute(query).fetchall()]
+        if len(distinct) <= _MOST_ENUM_VALUES:
+            self.connection.execute(
+                f"CREATE OR REPLACE TYPE distinct_cells AS ENUM (SELECT DISTINCT {column} FROM {table} "
+                f"WHERE {column} IS NOT NULL ORDER BY {column})"
+            )
+            first = int(bool(distinct) and distinct[0] is None)
+            code = f"enum_code({column}::distinct_cells)::INTEGER"
+            query = f"SELECT coalesce({code} + {first}, 0) AS k FROM {table}"
+            return np.asarray(self.connection.execute(query).fetchnumpy()["k"]).astype(np.int32), distinct
+        rank = f"dense_rank() OVER (ORDER BY {column} NULLS FIRST)"
+        query = f"SELECT ({rank} - 1)::INTEGER AS k, rowid AS r FROM {table}"
+        ranked = self.connection.execute(query).fetchnumpy()
+        codes = np.empty(len(ranked["r"]), dtype=np.int32)
+        codes[ranked["r"]] = ranked["k"]
+        return codes, distinct
+
+    def _numbers(self, column: str, table: str, reading: Reading) -> FloatArray:
+        """Numbers of the sorted distinct cells, NaN where the reading does not fit."""
+        query = (
+            f"SELECT {reading.of(column)} AS v FROM (SELECT DISTINCT {column} FROM {table}) "
+            f"ORDER BY {column} NULLS FIRST"
+        )
+        return _filled(self.connection.execute(query).fetchnumpy()["v"])
+
+    def _nearly(
+        self,
+        j: int,
+        reading: Reading,
+        numbers: FloatArray,
+        codes: CodeArray,
+        held: list[str | None],
+        counts: Any,
+    ) -> Column | None:
+        """Make a numeric column when nearly all cells are numbers, with a note on the others."""
+        name = self.names[j]
+        numbers = np.where([cell is None for cell in held], np.nan, numbers)
+        # Too large a number is no infinity, unless it says so.
+        infinite = np.flatnonzero(np.isinf(numbers)).tolist()
+        numbers[[i for i in infinite if any(map(str.isdigit, held[i] or ""))]] = np.nan
+        stray = [i for i in np.flatnonzero(np.isnan(numbers)).tolist() if held[i] is not None]
+        if not len(stray) < len(held):
+            return None
+        n_read = int(counts[~np.isnan(numbers)].sum())
+        n_other = int(sum(counts[i] for i in stray if not cells.is_weak(held[i] or "")))
+        what = "numbers" if reading.kind == "number" else "times" if reading.kind == "time" else "dates"
+        forced = name in self.options.numeric
+        coded = next((held[i] for i in stray if cells.is_code(held[i] or "")), None)
+        if coded is not None and not forced:
+            if n_other == sum(counts[i] for i in stray if cells.is_code(held[i] or "")):
+                self.column_notes[j] = f"{name}: leading zeros ({coded!r}): taken as text"
+            return None
+        total = n_read + int(sum(counts[i] for i in stray))
+        share = n_read / (n_read + n_other) if n_read else 0.0
+        if share < cells.NEARLY and not forced:
+            if share >= cells.PLAUSIBLE:
+                listed = _examples([held[i] or "" for i in stray if not cells.is_weak(held[i] or "")])
+                cure = "; --numeric makes them missing" if what == "numbers" else ""
+                self.column_notes[j] = (
+                    f"{name}: {n_read:,} of {total:,} cells are {what}, others are not ({listed}): "
+                    f"taken as text{cure}"
+                )
+            return None
+        remark = f", {reading.remark}" if reading.remark else ""
+        if stray:
+            listed = _examples([held[i] or "" for i in stray])
+            self.column_notes[j] = (
+                f"{name}: {n_read:,} of {total:,} cells are {what}{remark}; {listed} read as missing"
+            )
+        elif remark:
+            self.column_notes[j] = f"{name}: read as {what}{remark}"
+        column = _numeric(name, numbers[codes], reading)
+        if reading.kind == "number" and (np.abs(numbers) >= 2.0**53).any():
+            return _exact(column, codes, held, numbers)
+        return column
 
 
-def _typed(name: str, cells: _Cells) -> Column:
-    """Give a column of text its kind, from its distinct cells."""
-    numbers_at_once = cells.numbers()
-    if numbers_at_once is not None:
-        return NumericColumn(name, numbers_at_once)
-    codes, found = cells.coded()
-    distinct = [None if _is_missing(cell) else cell.strip() for cell in found]
-    held = [cell for cell in distinct if cell is not None]
-    for parse, kind in _READINGS:
+def _exact(
+    column: NumericColumn, codes: CodeArray, held: list[str | None], numbers: FloatArray
+) -> NumericColumn:
+    """Keep integers that float64 would merge apart, for those who take them as names."""
+    try:
+        integers = [
+            None if np.isnan(number) else int(cell or "") for cell, number in zip(held, numbers, strict=True)
+        ]
+    except ValueError:
+        return column
+    return replace(column, exact=factorize.recode(codes, integers))
+
+
+def _examples(found: Sequence[str], most: int = 3) -> str:
+    shown = ", ".join(repr(cell if len(cell) <= 30 else cell[:29] + "…") for cell in found[:most])
+    return shown if len(found) <= most else f"{shown} and {len(found) - most:,} other values"
+
+
+def _find_separator(lines: list[str], usual: str) -> str:
+    """Take the separator that splits the first lines into the same number of cells, more than one."""
+    for separator in dict.fromkeys((usual, *_SEPARATORS)):
         try:
-            numbers = [np.nan if cell is None else parse(cell) for cell in distinct]
-        except ValueError:
+            widths = {
+                len(row) for row in csv.reader(lines[:-1] or lines, delimiter=separator, strict=True) if row
+            }
+        except csv.Error:
             continue
-        return NumericColumn(name, np.array(numbers, dtype=np.float64)[codes], kind)
-    if all(cell.lower() in _TRUTH for cell in held):
-        truth = [None if cell is None else _TRUTH[cell.lower()] for cell in distinct]
-        return CategoricalColumn(name, *factorize.recode(codes, truth, keep_booleans=True))
-    return CategoricalColumn(name, *factorize.recode(codes, distinct))
+        if len(widths) == 1 and widths.pop() > 1:
+            return separator
+    bare = re.sub(r'"(?:[^"]|"")*"', "", lines[0])
+    return next((s for s in (usual, *_SEPARATORS) if s in bare), usual)
 
 
-def _number(cell: str) -> float:
-    if "_" in cell:  # Python reads 1_000, a data file does not mean it
-        raise ValueError(cell)
-    return float(cell)
+def _filled(found: Any) -> FloatArray:
+    """NaN where DuckDB's column is NULL."""
+    if isinstance(found, np.ma.MaskedArray):
+        return np.asarray(found.filled(np.nan), dtype=np.float64)
+    return np.asarray(found, dtype=np.float64)
 
 
-def _date(cell: str) -> float:
-    if not _DATE.match(cell):
-        raise ValueError(cell)
-    return dates.object_microseconds(datetime.date.fromisoformat(cell))
+def _plain_numbers(found: Any, reading: Reading) -> FloatArray | None:
+    """Numbers of a column, or None when some cells were something else or call for a closer look."""
+    values = np.asarray(np.ma.getdata(found), dtype=np.float64)
+    absent = np.ma.getmask(found)
+    present = values if absent is np.ma.nomask else values[~absent]
+    if np.isnan(present).any():
+        return None
+    if reading.kind == "number" and len(present) and np.abs(present).max() >= 2.0**53:
+        return None
+    return _filled(found)
 
 
-def _moment(cell: str) -> float:
-    if not (_MOMENT.match(cell) or _DATE.match(cell)):
-        raise ValueError(cell)
-    return dates.object_microseconds(datetime.datetime.fromisoformat(cell))
-
-
-_READINGS: tuple[tuple[Callable[[str], float], NumericKind], ...] = (
-    (_number, "number"),
-    (_date, "date"),
-    (_moment, "datetime"),
-)
+def _numeric(name: str, values: FloatArray, reading: Reading) -> NumericColumn:
+    kind = reading.kind
+    if reading is ISO_DAY and (np.nan_to_num(values) % _DAY).any():
+        kind = "datetime"  # the first rows had no hours, others have
+    return NumericColumn(name, values, kind)

@@ -205,7 +205,7 @@ def as_categorical(column: Column) -> CategoricalColumn:
     """
     if isinstance(column, CategoricalColumn):
         return column
-    codes, categories = factorize.factorize_numbers(column.values)
+    codes, categories = column.exact or factorize.factorize_numbers(column.values)
     if column.kind != "number":
         texts = tuple(None if c is None else dates.number_text(c, column.kind) for c in categories)
         codes, categories = factorize.recode(codes, texts)

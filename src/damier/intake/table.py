@@ -35,12 +35,15 @@ class NumericColumn:
 
     ``values`` may be a strided or read-only view of the caller's data: whoever needs contiguous or writable
     memory copies. ``kind`` tells what the numbers stand for; whatever is not a plain number is in
-    microseconds: since 1970-01-01 (UTC) for dates and datetimes, since midnight for times.
+    microseconds: since 1970-01-01 (UTC) for dates and datetimes, since midnight for times. ``exact`` holds
+    codes and categories of whole numbers beyond 2**53, which float64 would merge: taken as names they stay
+    apart.
     """
 
     name: str
     values: FloatArray
     kind: NumericKind = "number"
+    exact: tuple[CodeArray, tuple[Any, ...]] | None = None
 
     @property
     def n_missing(self) -> int:
@@ -53,7 +56,11 @@ class NumericColumn:
 
     def take(self, rows: npt.NDArray[Any]) -> NumericColumn:
         """Keep the rows selected by a mask or by indices."""
-        return NumericColumn(self.name, self.values[rows], self.kind)
+        exact = None
+        if self.exact is not None:
+            kept = CategoricalColumn(self.name, *self.exact).take(rows)
+            exact = kept.codes, kept.categories
+        return NumericColumn(self.name, self.values[rows], self.kind, exact)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,12 +108,14 @@ class Table:
 
     ``named`` is False when the names were made up (``x0``, ``x1``, ...) because the input had none.
     ``library`` is that of the frame the table was read from ("pandas", "polars", "pyarrow"), if any.
+    ``notes`` says what was not plain when a file was read, one sentence each.
     """
 
     columns: tuple[Column, ...]
     n_rows: int
     named: bool = True
     library: str | None = None
+    notes: tuple[str, ...] = ()
 
     @cached_property
     def names(self) -> tuple[str, ...]:
