@@ -80,12 +80,12 @@ def test_costs_of_kernels_are_the_formula(categorical, n_classes):
 
         cost = check("loaded")
         selected = np.flatnonzero(grid.n_parts > 1)
-        polish(problem, grid, work, selected.copy(), 0, 1)
+        polish(problem, grid, work, selected.copy(), False, 1)
         cost = check("moved", cost)
         assert np.array_equal(np.flatnonzero(grid.n_parts > 1), selected)
         greedy_merge(problem, grid, work)
         cost = check("merged", cost)
-        polish(problem, grid, work, np.arange(len(axes)), 1, 2)
+        polish(problem, grid, work, np.arange(len(axes)), True, 2)
         check("polished", cost)
 
 
@@ -123,7 +123,7 @@ def test_moving_one_bound_finds_its_best_place():
             grid.start[k, 1] = rng.choice(np.flatnonzero(problem.fresh[k])[1:])
         load_parts(problem, grid, work)
         other = in_codes(problem, axes, put_aside(problem, grid))[1]
-        polish(problem, grid, work, np.array([0]), 0, 0)
+        polish(problem, grid, work, np.array([0]), False, 0)
         best = min(
             naive_cost(axes, classes, 3, {0: (np.arange(axes[0].n_values) >= cut).astype(int), 1: other})
             for cut in range(1, axes[0].n_values)

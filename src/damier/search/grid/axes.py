@@ -6,16 +6,19 @@ numeric axis the order is that of the values; on a categorical one, values are f
 they look like one of two groups.
 """
 
+# Numba infers the types: mypy takes whole numbers of NumPy and of Python for different ones.
+# mypy: disable-error-code="assignment, return-value, no-any-return"
 from __future__ import annotations
-
-from typing import Any
 
 import numpy as np
 
-from damier.search.grid.groups import improve_groups
+from damier.search.grid.groups import divide_groups, improve_pairs
 from damier.search.grid.scan import best_cut
 from damier.search.grid.state import (
     EPSILON,
+    Grid,
+    Problem,
+    Work,
     number_cells,
     part_word,
     piece_of_axis,
@@ -23,11 +26,14 @@ from damier.search.grid.state import (
     rekey,
     slot_of,
 )
-from damier.search.kernels import inner, kernel, uniform
+from damier.search.kernels import IntArray, inner, kernel, uniform
+
+# How often one axis is improved before it is the turn of the next.
+_MOST_PASSES = 20
 
 
 @inner
-def _gather(problem: Any, grid: Any, work: Any, axis: Any) -> None:
+def _gather(problem: Problem, grid: Grid, work: Work, axis: int) -> None:
     """Lay out slots and classes in the order of an axis; a slot is a combination of the other axes' parts."""
     n_rows = grid.key.shape[0]
     order = problem.order[axis]
@@ -57,91 +63,93 @@ def _gather(problem: Any, grid: Any, work: Any, axis: Any) -> None:
 
 
 @inner
-def _improve_intervals(problem: Any, grid: Any, work: Any, axis: Any, may_resize: Any) -> Any:
-    """Move every bound of a gathered numeric axis to its best place or drop it, then cut parts.
+def _move_bounds(problem: Problem, grid: Grid, work: Work, axis: int, may_resize: bool) -> bool:
+    """Move every bound of a gathered numeric axis to its best place or, with `may_resize`, drop it.
 
-    Returns whether anything changed. All bounds come first, then all parts; `place` is the bound before a
-    part, or the part.
+    Returns whether anything changed.
     """
     n_rows = np.int64(problem.order.shape[1])
-    n_classes = problem.n_classes
     start, ids, fresh, rows = grid.start[axis], grid.part_id[axis], problem.fresh[axis], problem.order[axis]
-    key = grid.key
     axis_prior, row, selection = problem.axis_prior, problem.prior_row[axis], problem.selection
-    most = axis_prior.shape[1] - 1
     changed = False
-    cutting = False
-    place = np.int64(1)
-    while True:
+    part = np.int64(1)  # the bound is the one before this part
+    while part < grid.n_parts[axis]:
         n_parts = grid.n_parts[axis]
-        if place >= n_parts and not cutting:
-            if may_resize == 0:
-                break
-            cutting = True
-            place = np.int64(0)
-        if cutting and (place >= n_parts or n_parts >= most):
-            break
-        # a part to cut is [start[place], end); a bound lies inside [start[place - 1], end)
-        lo = np.int64(start[place]) if cutting else np.int64(start[place - 1])
-        now = np.int64(-1) if cutting else np.int64(start[place])
-        hi = np.int64(start[place + 1]) if place + 1 < n_parts else n_rows
+        now = np.int64(start[part])
+        hi = np.int64(start[part + 1]) if part + 1 < n_parts else n_rows
         best, at, at_now = best_cut(
-            work.slot_at, work.class_at, fresh, lo, hi, now, work.counts, work.sizes, problem.logs, n_classes
-        )
-        if cutting:
-            change = best + prior_step(axis_prior, row, selection, grid.tally[0], n_parts, n_parts + 1)
-            if at < 0 or change >= -EPSILON:
-                place += 1
-                continue
-            if n_parts == 1:
-                rekey(key, rows, np.int64(0), n_rows, part_word(axis, ids[0]))
-                grid.tally[0] += 1
-            new = grid.next_id[axis]
-            grid.next_id[axis] = new + 1
-            rekey(key, rows, at, hi, part_word(axis, ids[place]) ^ part_word(axis, new))
-            for p in range(n_parts, place + 1, -1):
-                start[p] = start[p - 1]
-                ids[p] = ids[p - 1]
-            start[place + 1] = at
-            ids[place + 1] = new
-            grid.n_parts[axis] = n_parts + 1
-            grid.cost[0] += change
-            changed = True
-            continue
+            work.slot_at, work.class_at, fresh, np.int64(start[part - 1]), hi, now,
+            work.counts, work.sizes, problem.logs, problem.n_classes,
+        )  # fmt: skip
         move = best - at_now
         merge = np.inf
-        if may_resize == 1:
+        if may_resize:
             merge = prior_step(axis_prior, row, selection, grid.tally[0], n_parts, n_parts - 1) - at_now
-        swap = part_word(axis, ids[place]) ^ part_word(axis, ids[place - 1])
+        swap = part_word(axis, ids[part]) ^ part_word(axis, ids[part - 1])
         if merge < -EPSILON and merge <= move:
-            rekey(key, rows, now, hi, swap)
-            for p in range(place, n_parts - 1):
+            rekey(grid.key, rows, now, hi, swap)
+            for p in range(part, n_parts - 1):
                 start[p] = start[p + 1]
                 ids[p] = ids[p + 1]
             grid.n_parts[axis] = n_parts - 1
             if n_parts == 2:
-                rekey(key, rows, np.int64(0), n_rows, part_word(axis, ids[0]))
+                rekey(grid.key, rows, np.int64(0), n_rows, part_word(axis, ids[0]))
                 grid.tally[0] -= 1
             grid.cost[0] += merge
             changed = True
-            place = max(np.int64(1), place - 1)
+            part = max(np.int64(1), part - 1)
             continue
         if move < -EPSILON:
-            rekey(key, rows, min(at, now), max(at, now), swap)
-            start[place] = at
+            rekey(grid.key, rows, min(at, now), max(at, now), swap)
+            start[part] = at
             grid.cost[0] += move
             changed = True
-        place += 1
-    if changed:
-        grid.tally[1] = 0
+        part += 1
+    return changed
+
+
+@inner
+def _cut_parts(problem: Problem, grid: Grid, work: Work, axis: int) -> bool:
+    """Cut the parts of a gathered numeric axis in two while that pays; return whether anything changed."""
+    n_rows = np.int64(problem.order.shape[1])
+    start, ids, fresh, rows = grid.start[axis], grid.part_id[axis], problem.fresh[axis], problem.order[axis]
+    axis_prior, row, selection = problem.axis_prior, problem.prior_row[axis], problem.selection
+    most = axis_prior.shape[1] - 1
+    changed = False
+    part = np.int64(0)
+    while part < grid.n_parts[axis] and grid.n_parts[axis] < most:
+        n_parts = grid.n_parts[axis]
+        hi = np.int64(start[part + 1]) if part + 1 < n_parts else n_rows
+        best, at, _ = best_cut(
+            work.slot_at, work.class_at, fresh, np.int64(start[part]), hi, np.int64(-1),
+            work.counts, work.sizes, problem.logs, problem.n_classes,
+        )  # fmt: skip
+        change = best + prior_step(axis_prior, row, selection, grid.tally[0], n_parts, n_parts + 1)
+        if at < 0 or change >= -EPSILON:
+            part += 1
+            continue
+        if n_parts == 1:
+            rekey(grid.key, rows, np.int64(0), n_rows, part_word(axis, ids[0]))
+            grid.tally[0] += 1
+        new = grid.next_id[axis]
+        grid.next_id[axis] = new + 1
+        rekey(grid.key, rows, at, hi, part_word(axis, ids[part]) ^ part_word(axis, new))
+        for p in range(n_parts, part + 1, -1):
+            start[p] = start[p - 1]
+            ids[p] = ids[p - 1]
+        start[part + 1] = at
+        ids[part + 1] = new
+        grid.n_parts[axis] = n_parts + 1
+        grid.cost[0] += change
+        changed = True
     return changed
 
 
 @kernel
-def polish(problem: Any, grid: Any, work: Any, axes: Any, may_resize: Any, seed: Any) -> None:
+def polish(problem: Problem, grid: Grid, work: Work, axes: IntArray, may_resize: bool, seed: int) -> None:
     """Improve the listed axes in turn, in random order, until none improves; the list is shuffled in place.
 
-    Bounds and values move; with `may_resize` (1 or 0) parts are also merged and cut.
+    Bounds and values move; with `may_resize` parts are also merged and cut.
     """
     work.rng[0] = np.uint64(seed)
     n = axes.shape[0]
@@ -149,23 +157,26 @@ def polish(problem: Any, grid: Any, work: Any, axes: Any, may_resize: Any, seed:
     while idle < n and work.stop[0] == 0:
         for i in range(n - 1, 0, -1):
             j = np.int64(uniform(work.rng) * (i + 1))
-            swap = axes[i]
-            axes[i] = axes[j]
-            axes[j] = swap
+            axes[i], axes[j] = axes[j], axes[i]
         for a in range(n):
             axis = axes[a]
             idle += 1
-            if problem.n_values[axis] < 2 or (grid.n_parts[axis] == 1 and may_resize == 0):
+            if problem.n_values[axis] < 2 or (grid.n_parts[axis] == 1 and not may_resize):
                 continue
             _gather(problem, grid, work, axis)
-            for _ in range(20):
+            for _ in range(_MOST_PASSES):
                 if problem.categorical[axis]:
-                    changed = improve_groups(problem, grid, work, axis, may_resize)
+                    changed = improve_pairs(problem, grid, work, axis, may_resize)
+                    if may_resize:
+                        changed |= divide_groups(problem, grid, work, axis)
                 else:
-                    changed = _improve_intervals(problem, grid, work, axis, may_resize)
+                    changed = _move_bounds(problem, grid, work, axis, may_resize)
+                    if may_resize:
+                        changed |= _cut_parts(problem, grid, work, axis)
                 if not changed:
                     break
                 idle = 0
+                grid.tally[1] = 0
                 if work.stop[0] != 0:
                     break
             if idle >= n or work.stop[0] != 0:

@@ -5,68 +5,57 @@ groups than the other, each value judged without its own rows. The scan of numer
 cut in that order.
 """
 
-# Numba infers the types; mypy would have every whole number stay what it was first.
-# mypy: disable-error-code="assignment"
+# Numba infers the types: mypy takes whole numbers of NumPy and of Python for different ones.
+# mypy: disable-error-code="assignment, return-value, no-any-return"
 from __future__ import annotations
-
-from typing import Any
 
 import numpy as np
 
 from damier.search.grid.scan import best_cut
-from damier.search.grid.state import EPSILON, TIE, part_word, prior_step, rekey
-from damier.search.kernels import inner, mix, uniform
+from damier.search.grid.state import EPSILON, TIE, Grid, Problem, Work, part_word, prior_step, rekey
+from damier.search.kernels import CodeArray, FloatArray, WordArray, inner, mix, uniform
+
+# How often a pair of groups is gone through for single values to move.
+_MOST_SWEEPS = 8
 
 
 @inner
-def _sort_values(values: Any, scores: Any, n: Any) -> None:
-    """Heapsort values by score, then by value, so that equal scores fall in a fixed order."""
-    for phase in range(2 * n):
-        if phase < n:
-            root, size = n - 1 - phase, n
-        else:
-            root, size = np.int64(0), 2 * n - 1 - phase
-            value, score = values[0], scores[0]
-            values[0], scores[0] = values[size], scores[size]
-            values[size], scores[size] = value, score
-        while 2 * root + 1 < size:
-            child = 2 * root + 1
-            if child + 1 < size and (
-                scores[child] < scores[child + 1]
-                or (scores[child] == scores[child + 1] and values[child] < values[child + 1])
-            ):
-                child += 1
-            if scores[root] > scores[child] or (
-                scores[root] == scores[child] and values[root] > values[child]
-            ):
-                break
-            value, score = values[root], scores[root]
-            values[root], scores[root] = values[child], scores[child]
-            values[child], scores[child] = value, score
-            root = child
+def _sift_down(values: CodeArray, scores: FloatArray, root: int, n: int) -> None:
+    """Let the entry at `root` sink to its place in the heap of the first n."""
+    while 2 * root + 1 < n:
+        child = 2 * root + 1
+        if child + 1 < n and (
+            scores[child] < scores[child + 1]
+            or (scores[child] == scores[child + 1] and values[child] < values[child + 1])
+        ):
+            child += 1
+        if scores[root] > scores[child] or (scores[root] == scores[child] and values[root] > values[child]):
+            return
+        values[root], values[child] = values[child], values[root]
+        scores[root], scores[child] = scores[child], scores[root]
+        root = child
 
 
 @inner
-def _cut_values(
-    values: Any,
-    slot_at: Any,
-    class_at: Any,
-    slots: Any,
-    classes: Any,
-    fresh: Any,
-    counts: Any,
-    sizes: Any,
-    value_start: Any,
-    base: Any,
-    logs: Any,
-    n_classes: Any,
-    n: Any,
-    n_first: Any,
-) -> Any:
-    """Best cut of the n listed values in their order, as a number of values; and the cost at n_first.
+def _sort_values(values: CodeArray, scores: FloatArray, n: int) -> None:
+    """Heapsort the first n values by score, then by value, so that equal scores fall in a fixed order."""
+    for root in range(n - 1, -1, -1):
+        _sift_down(values, scores, root, n)
+    for last in range(n - 1, -1, -1):
+        values[0], values[last] = values[last], values[0]
+        scores[0], scores[last] = scores[last], scores[0]
+        _sift_down(values, scores, np.int64(0), last)
 
-    ``slots``, ``classes`` and ``fresh`` are buffers for the values' rows laid end to end.
+
+@inner
+def _cut_values(problem: Problem, work: Work, base: int, n: int, n_first: int) -> tuple[float, int, float]:
+    """Find the best cut of the n listed values in their order, and the cost of the cut after `n_first`.
+
+    Returns the cost of the best cut relative to one undivided group, its number of values, and the cost at
+    `n_first`, 0 if that is negative. The values' rows are laid end to end in the buffers of `work`.
     """
+    values, slots, classes, fresh = work.values, work.buffer_slot, work.buffer_class, work.buffer_fresh
+    value_start = problem.value_start
     size = np.int64(0)
     current = np.int64(-1)
     for v in range(n):
@@ -75,13 +64,14 @@ def _cut_values(
         at = base + values[v]
         lo = np.int64(value_start[at])
         for i in range(lo, np.int64(value_start[at + 1])):
-            slots[size] = slot_at[i]
-            classes[size] = class_at[i]
+            slots[size] = work.slot_at[i]
+            classes[size] = work.class_at[i]
             fresh[size] = i == lo
             size += 1
     best, cut, at_current = best_cut(
-        slots, classes, fresh, np.int64(0), size, current, counts, sizes, logs, n_classes
-    )
+        slots, classes, fresh, np.int64(0), size, current,
+        work.counts, work.sizes, problem.logs, problem.n_classes,
+    )  # fmt: skip
     first = np.int64(0)
     while cut > 0:
         at = base + values[first]
@@ -91,130 +81,124 @@ def _cut_values(
 
 
 @inner
-def _shift(
-    slot_at: Any,
-    class_at: Any,
-    counts: Any,
-    sizes: Any,
-    logs: Any,
-    n_classes: Any,
-    lo: Any,
-    hi: Any,
-    side: Any,
-    step: Any,
-) -> Any:
-    """Add the rows lo .. hi-1 to a side (step 1) or take them away (-1); returns what adding them cost."""
+def _put(
+    slot_at: CodeArray, class_at: CodeArray, counts: CodeArray, sizes: CodeArray, logs: FloatArray,
+    n_classes: int, lo: int, hi: int, side: int,
+) -> float:  # fmt: skip
+    """Add the rows lo .. hi-1 to a side of the two; return what that costs."""
     cost = 0.0
     for i in range(lo, hi):
         slot = np.int64(slot_at[i])
         cell = slot * n_classes + class_at[i]
-        if step > 0:
-            cost += logs[sizes[side, slot] + n_classes] - logs[counts[side, cell] + 1]
-        sizes[side, slot] += step
-        counts[side, cell] += step
+        cost += logs[sizes[side, slot] + n_classes] - logs[counts[side, cell] + 1]
+        sizes[side, slot] += 1
+        counts[side, cell] += 1
     return cost
 
 
 @inner
-def _refine_pair(
-    work: Any, value_start: Any, base: Any, logs: Any, n_classes: Any, n: Any, n_first: Any
-) -> Any:
+def _take(
+    slot_at: CodeArray, class_at: CodeArray, counts: CodeArray, sizes: CodeArray, n_classes: int,
+    lo: int, hi: int, side: int,
+) -> None:  # fmt: skip
+    """Take the rows lo .. hi-1 away from a side."""
+    for i in range(lo, hi):
+        slot = np.int64(slot_at[i])
+        sizes[side, slot] -= 1
+        counts[side, slot * n_classes + class_at[i]] -= 1
+
+
+@inner
+def _try_values(
+    problem: Problem, work: Work, base: int, n: int, n_first: int, cost: float, move: bool
+) -> tuple[float, int, bool]:
+    """Try each of the n listed values on the other side, judged without its own rows.
+
+    Side 0 holds the first n_first values. With `move`, a value that is better off on the other side goes
+    there, unless it is the last of its own, and `work.side` says who ended where. Without, `work.scores`
+    receives how much better a row of the value fits side 1. Returns the cost, given what it was before, the size of
+    side 0, and whether any value moved.
+    """
+    values, side, value_start = work.values, work.side, problem.value_start
+    slot_at, class_at, counts, sizes = work.slot_at, work.class_at, work.counts, work.sizes
+    logs, n_classes = problem.logs, problem.n_classes
+    for v in range(n):
+        side[v] = 0 if v < n_first else 1
+        at = base + values[v]
+        lo, hi = np.int64(value_start[at]), np.int64(value_start[at + 1])
+        _put(slot_at, class_at, counts, sizes, logs, n_classes, lo, hi, np.int64(side[v]))
+    moved = False
+    for v in range(n):
+        here = np.int64(side[v])
+        if move and (n_first if here == 0 else n - n_first) == 1:
+            continue
+        at = base + values[v]
+        lo, hi = np.int64(value_start[at]), np.int64(value_start[at + 1])
+        _take(slot_at, class_at, counts, sizes, n_classes, lo, hi, here)
+        back = _put(slot_at, class_at, counts, sizes, logs, n_classes, lo, hi, here)
+        there = _put(slot_at, class_at, counts, sizes, logs, n_classes, lo, hi, 1 - here)
+        leave = 1 - here
+        if not move:
+            work.scores[v] = (back - there if here == 0 else there - back) / (hi - lo)
+        elif there < back - EPSILON:
+            cost += there - back
+            moved = True
+            leave = here
+            side[v] = 1 - here
+            n_first += -1 if here == 0 else 1
+        _take(slot_at, class_at, counts, sizes, n_classes, lo, hi, leave)
+    for v in range(n):
+        at = base + values[v]
+        lo, hi = np.int64(value_start[at]), np.int64(value_start[at + 1])
+        _take(slot_at, class_at, counts, sizes, n_classes, lo, hi, np.int64(side[v]))
+    return cost, n_first, moved
+
+
+@inner
+def _refine_pair(problem: Problem, work: Work, base: int, n: int, n_first: int) -> tuple[float, float, int]:
     """Improve a division in two of the n listed values, of which the first n_first make up the first side.
 
-    A negative n_first asks for the best cut of the values as listed to begin with. Returns the cells' cost
-    relative to one undivided group before and after, and the new n_first; the listed values are rearranged
-    to match.
+    A negative n_first asks for the best cut of the values as listed to begin with; `base` is where the axis'
+    values begin. Returns the cells' cost relative to one undivided group before and after, and the new
+    n_first; the listed values are rearranged to match.
     """
-    values, scores, kept, side = work.values, work.scores, work.kept, work.side
-    slot_at, class_at, counts, sizes = work.slot_at, work.class_at, work.counts, work.sizes
-    slots, classes, fresh = work.buffer_slot, work.buffer_class, work.buffer_fresh
-    before, now = 0.0, 0.0
-    # Turn -1 cuts the values as listed, turn 0 scores them and cuts them anew in that order; the others move
-    # single values while that pays.
-    for turn in range(-1, 9):
-        improved = False
-        if turn >= 0:
-            for v in range(n):
-                side[v] = 0 if v < n_first else 1
-                kept[v] = values[v]
-            n_on = n_first
-            # pass 0 adds all rows to their sides, pass 1 tries each value on the other one, pass 2 cleans up
-            for sweep in range(3):
-                for v in range(n):
-                    here = np.int64(side[v])
-                    if sweep == 1 and turn > 0 and (n_on == 1 if here == 0 else n - n_on == 1):
-                        continue
-                    at = base + values[v]
-                    lo, hi = np.int64(value_start[at]), np.int64(value_start[at + 1])
-                    back, there = 0.0, 0.0
-                    # trying: away, back (what it costs here), on to the other side (what it costs there), and
-                    # off the side that is not better
-                    for deed in range(4 if sweep == 1 else 1):
-                        on, step = here, np.int64(1)
-                        if sweep == 2 or (sweep == 1 and deed == 0):
-                            step = np.int64(-1)
-                        elif deed == 2:
-                            on = 1 - here
-                        elif deed == 3:
-                            step = np.int64(-1)
-                            on = 1 - here
-                            if turn == 0:
-                                gap = back - there if here == 0 else there - back
-                                scores[v] = gap / (hi - lo)
-                            elif there < back - EPSILON:
-                                now += there - back
-                                on = here
-                                side[v] = 1 - here
-                                n_on += -1 if here == 0 else 1
-                                improved = True
-                        cost = _shift(slot_at, class_at, counts, sizes, logs, n_classes, lo, hi, on, step)
-                        if deed == 1:
-                            back = cost
-                        elif deed == 2:
-                            there = cost
-        if turn <= 0:
-            if turn == 0:
-                _sort_values(values, scores, n)
-            best, first, at_first = _cut_values(
-                values, slot_at, class_at, slots, classes, fresh, counts, sizes,
-                value_start, base, logs, n_classes, n, n_first if turn < 0 else np.int64(-1),
-            )  # fmt: skip
-            if turn < 0:
-                before = best if n_first < 0 else at_first
-                now = before
-                n_first = first if n_first < 0 else n_first
-            elif best < now - TIE:
-                now = best
-                n_first = first
-            else:
-                for v in range(n):
-                    values[v] = kept[v]
-            continue
+    values, kept, side = work.values, work.kept, work.side
+    best, first, before = _cut_values(problem, work, base, n, n_first)
+    if n_first < 0:
+        before, n_first = best, first
+    now = before
+    # order the values by the side they fit, and cut them anew
+    _try_values(problem, work, base, n, n_first, now, np.bool_(False))
+    for v in range(n):
+        kept[v] = values[v]
+    _sort_values(values, work.scores, n)
+    best, first, _ = _cut_values(problem, work, base, n, np.int64(-1))
+    if best < now - TIE:
+        now, n_first = best, first
+    else:
+        for v in range(n):
+            values[v] = kept[v]
+    # move single values while that pays
+    for _ in range(_MOST_SWEEPS):
+        now, n_first, moved = _try_values(problem, work, base, n, n_first, now, np.bool_(True))
+        if not moved:
+            break
+        for v in range(n):
+            kept[v] = values[v]
         place = np.int64(0)
-        for wanted in range(2):
+        for on in range(2):
             for v in range(n):
-                if side[v] == wanted:
+                if side[v] == on:
                     values[place] = kept[v]
                     place += 1
-        n_first = n_on
-        if not improved:
-            break
     return before, now, n_first
 
 
 @inner
 def _assign(
-    key: Any,
-    rows: Any,
-    value_start: Any,
-    group: Any,
-    base: Any,
-    axis: Any,
-    values: Any,
-    lo: Any,
-    hi: Any,
-    to: Any,
-) -> None:
+    key: WordArray, rows: CodeArray, value_start: CodeArray, group: CodeArray, base: int, axis: int,
+    values: CodeArray, lo: int, hi: int, to: int,
+) -> None:  # fmt: skip
     """Put the listed values lo .. hi-1 of an axis into the group `to`."""
     for v in range(lo, hi):
         at = base + np.int64(values[v])
@@ -226,7 +210,27 @@ def _assign(
 
 
 @inner
-def _list_values(values: Any, group: Any, base: Any, n_values: Any, part_id: Any, at: Any) -> Any:
+def _regroup(
+    problem: Problem,
+    grid: Grid,
+    work: Work,
+    axis: int,
+    n: int,
+    first: int,
+    id_a: int,
+    id_b: int,
+    change: float,
+) -> None:
+    """Put the first values of the n listed into the group `id_a`, the others into `id_b`."""
+    base, rows = problem.first_value[axis], problem.order[axis]
+    value_start, group, values = problem.value_start, grid.group, work.values
+    _assign(grid.key, rows, value_start, group, base, axis, values, np.int64(0), first, id_a)
+    _assign(grid.key, rows, value_start, group, base, axis, values, first, n, id_b)
+    grid.cost[0] += change
+
+
+@inner
+def _list_values(values: CodeArray, group: CodeArray, base: int, n_values: int, part_id: int, at: int) -> int:
     """List a group's values from place `at` on; return the place after the last."""
     for value in range(n_values):
         if group[base + value] == part_id:
@@ -236,27 +240,18 @@ def _list_values(values: Any, group: Any, base: Any, n_values: Any, part_id: Any
 
 
 @inner
-def _score_values(
-    values: Any,
-    scores: Any,
-    slot_at: Any,
-    class_at: Any,
-    value_start: Any,
-    base: Any,
-    n_classes: Any,
-    n: Any,
-    by_slot: Any,
-    rng: Any,
-) -> None:
+def _score_values(problem: Problem, work: Work, base: int, n: int, by_slot: bool) -> None:
     """Score the n listed values by the mean of a random contrast of the classes.
 
-    It may change sign at random from slot to slot: the plain contrast sees main effects, the signed one
-    interactions with the other axes.
+    With `by_slot` it changes sign at random from slot to slot: the plain contrast sees main effects, the
+    signed one interactions with the other axes.
     """
-    pivot = np.int64(uniform(rng) * n_classes)
-    salt = np.uint64(uniform(rng) * 1e15)
+    slot_at, class_at, value_start = work.slot_at, work.class_at, problem.value_start
+    n_classes = problem.n_classes
+    pivot = np.int64(uniform(work.rng) * n_classes)
+    salt = np.uint64(uniform(work.rng) * 1e15)
     for v in range(n):
-        at = base + values[v]
+        at = base + work.values[v]
         lo, hi = np.int64(value_start[at]), np.int64(value_start[at + 1])
         score = 0
         for i in range(lo, hi):
@@ -266,98 +261,85 @@ def _score_values(
             if by_slot:
                 flip ^= mix(salt + np.uint64(slot_at[i])) & np.uint64(1)
             score += np.int64(flip)
-        scores[v] = score / (hi - lo)
+        work.scores[v] = score / (hi - lo)
 
 
 @inner
-def improve_groups(problem: Any, grid: Any, work: Any, axis: Any, may_resize: Any) -> Any:
-    """Redivide or merge every pair of groups of a gathered categorical axis, then divide groups.
-
-    Returns whether anything changed. All pairs a < b come first, then the divisions of each group a.
-    """
+def improve_pairs(problem: Problem, grid: Grid, work: Work, axis: int, may_resize: bool) -> bool:
+    """Redivide or, with `may_resize`, merge every pair of groups a < b; return whether anything changed."""
     ids = grid.part_id[axis]
     base, n_values = problem.first_value[axis], problem.n_values[axis]
-    value_start, group, values = problem.value_start, grid.group, work.values
-    key, rows = grid.key, problem.order[axis]
-    logs, n_classes = problem.logs, problem.n_classes
-    axis_prior, row, selection = problem.axis_prior, problem.prior_row[axis], problem.selection
-    most = min(axis_prior.shape[1] - 1, n_values)
+    row = problem.prior_row[axis]
     zero, n_rows = np.int64(0), np.int64(grid.key.shape[0])
     changed = False
-    dividing = False
-    a, b = np.int64(0), np.int64(1)
-    while True:
-        n_parts = grid.n_parts[axis]
-        if not dividing and b >= n_parts:
-            a += 1
-            b = a + 1
-            if b >= n_parts:
-                if may_resize == 0:
-                    break
-                dividing = True
-                a = np.int64(0)
-        if dividing and (a >= n_parts or n_parts >= most):
-            break
-        id_a = np.int64(ids[a])
-        n_first = _list_values(values, group, base, n_values, id_a, zero)
-        n = n_first
-        if dividing:
-            if n < 2:
-                a += 1
-                continue
-            by_slot = (grid.tally[0] > 1 or (n_parts == 1 and grid.tally[0] > 0)) and uniform(work.rng) < 0.5
-            _score_values(
-                values,
-                work.scores,
-                work.slot_at,
-                work.class_at,
-                value_start,
-                base,
-                n_classes,
-                n,
-                by_slot,
-                work.rng,
-            )
-            _sort_values(values, work.scores, n)
-            n_first = np.int64(-1)
-        else:
-            n = _list_values(values, group, base, n_values, np.int64(ids[b]), n_first)
-        before, best, first = _refine_pair(work, value_start, base, logs, n_classes, n, n_first)
-        if dividing:
-            change = best + prior_step(axis_prior, row, selection, grid.tally[0], n_parts, n_parts + 1)
-            if change >= -EPSILON:
-                a += 1
-                continue
-            if n_parts == 1:
-                rekey(key, rows, zero, n_rows, part_word(axis, id_a))
-                grid.tally[0] += 1
-            id_b = grid.next_id[axis]
-            grid.next_id[axis] = id_b + 1
-            ids[n_parts] = id_b
-            grid.n_parts[axis] = n_parts + 1
-        else:
-            id_b = np.int64(ids[b])
-            change = best - before
+    a = zero
+    while a + 1 < grid.n_parts[axis]:
+        b = a + 1
+        while b < grid.n_parts[axis]:
+            n_parts = grid.n_parts[axis]
+            id_a, id_b = np.int64(ids[a]), np.int64(ids[b])
+            n_first = _list_values(work.values, grid.group, base, n_values, id_a, zero)
+            n = _list_values(work.values, grid.group, base, n_values, id_b, n_first)
+            before, after, first = _refine_pair(problem, work, base, n, n_first)
+            change = after - before
             merge = np.inf
-            if may_resize == 1:
-                merge = prior_step(axis_prior, row, selection, grid.tally[0], n_parts, n_parts - 1) - before
+            if may_resize:
+                step = prior_step(
+                    problem.axis_prior, row, problem.selection, grid.tally[0], n_parts, n_parts - 1
+                )
+                merge = step - before
             if merge < -EPSILON and merge <= change:
-                change = merge
-                first = n
                 for part in range(b, n_parts - 1):
                     ids[part] = ids[part + 1]
                 grid.n_parts[axis] = n_parts - 1
-            elif change >= -EPSILON:
-                b += 1
+                _regroup(problem, grid, work, axis, n, n, id_a, id_b, merge)
+                if n_parts == 2:
+                    rekey(grid.key, problem.order[axis], zero, n_rows, part_word(axis, id_a))
+                    grid.tally[0] -= 1
+                changed = True
                 continue
-            else:
-                b += 1
-        _assign(key, rows, value_start, group, base, axis, values, zero, first, id_a)
-        _assign(key, rows, value_start, group, base, axis, values, first, n, id_b)
-        grid.tally[1] = 0
-        if grid.n_parts[axis] == 1:
-            rekey(key, rows, zero, n_rows, part_word(axis, id_a))
-            grid.tally[0] -= 1
-        grid.cost[0] += change
+            if change < -EPSILON:
+                _regroup(problem, grid, work, axis, n, first, id_a, id_b, change)
+                changed = True
+            b += 1
+        a += 1
+    return changed
+
+
+@inner
+def divide_groups(problem: Problem, grid: Grid, work: Work, axis: int) -> bool:
+    """Divide groups in two while that pays; return whether anything changed."""
+    ids = grid.part_id[axis]
+    base, n_values = problem.first_value[axis], problem.n_values[axis]
+    row = problem.prior_row[axis]
+    most = min(problem.axis_prior.shape[1] - 1, n_values)
+    zero, n_rows = np.int64(0), np.int64(grid.key.shape[0])
+    changed = False
+    a = zero
+    while a < grid.n_parts[axis] and grid.n_parts[axis] < most:
+        n_parts = grid.n_parts[axis]
+        id_a = np.int64(ids[a])
+        n = _list_values(work.values, grid.group, base, n_values, id_a, zero)
+        if n < 2:
+            a += 1
+            continue
+        interacts = grid.tally[0] > 1 or (n_parts == 1 and grid.tally[0] > 0)
+        _score_values(problem, work, base, n, interacts and uniform(work.rng) < 0.5)
+        _sort_values(work.values, work.scores, n)
+        _, after, first = _refine_pair(problem, work, base, n, np.int64(-1))
+        change = after + prior_step(
+            problem.axis_prior, row, problem.selection, grid.tally[0], n_parts, n_parts + 1
+        )
+        if change >= -EPSILON:
+            a += 1
+            continue
+        if n_parts == 1:
+            rekey(grid.key, problem.order[axis], zero, n_rows, part_word(axis, id_a))
+            grid.tally[0] += 1
+        id_b = grid.next_id[axis]
+        grid.next_id[axis] = id_b + 1
+        ids[n_parts] = id_b
+        grid.n_parts[axis] = n_parts + 1
+        _regroup(problem, grid, work, axis, n, first, id_a, id_b, change)
         changed = True
     return changed

@@ -4,29 +4,42 @@ Two cheap stand-ins for the cost, for a centred target t (a random half of the c
 than two) and steps f_k of +1 and -1 on the axes:
 
 - `climb` maximises |sum_i t_i prod_k f_k(x_ik)| one axis at a time with prefix sums;
-- `screen` computes it for every subset of a given size at once, from one cut an axis and one bit a row: a
-subset costs
-  an exclusive or and two bit counts for 64 rows. Cuts may lie well off the pattern's: moving them is the
-  next step.
+- `screen` computes it for every subset of a given size at once, from one cut per axis and one bit per row: a
+  subset costs an exclusive or and two bit counts per 64 rows. Cuts may lie well off the pattern's: moving
+  them is the next step.
 """
 
+# Numba infers the types: mypy takes whole numbers of NumPy and of Python for different ones.
+# mypy: disable-error-code="assignment, return-value, no-any-return"
 from __future__ import annotations
-
-from typing import Any
 
 import numpy as np
 
-from damier.search.kernels import count_bits, inner, kernel
+from damier.search.grid.state import Grid, Problem, Work
+from damier.search.kernels import (
+    BoolArray,
+    CodeArray,
+    FloatArray,
+    IntArray,
+    WordArray,
+    count_bits,
+    inner,
+    kernel,
+)
+
+# How often the axes of a set are gone through.
+_MOST_SWEEPS = 60
 
 
 @inner
-def _flip(signal: Any, order: Any, lo: Any, hi: Any) -> None:
+def _flip(signal: FloatArray, order: CodeArray, lo: int, hi: int) -> None:
+    """Change the sign of the rows at positions lo .. hi-1."""
     for i in range(lo, hi):
         signal[order[i]] = -signal[order[i]]
 
 
 @inner
-def _climb_interval(signal: Any, order: Any, fresh: Any, now: Any, toll: Any) -> Any:
+def _climb_interval(signal: FloatArray, order: CodeArray, fresh: BoolArray, now: int, toll: float) -> int:
     """Return where the best step of a numeric axis lies, 0 for none; `now` is where the present one does."""
     total = 0.0
     highest, lowest = 0.0, 0.0
@@ -53,16 +66,16 @@ def _climb_interval(signal: Any, order: Any, fresh: Any, now: Any, toll: Any) ->
 
 @inner
 def _climb_groups(
-    signal: Any,
-    order: Any,
-    value_start: Any,
-    group: Any,
-    base: Any,
-    n_values: Any,
-    divided: Any,
-    scores: Any,
-    toll: Any,
-) -> Any:
+    signal: FloatArray,
+    order: CodeArray,
+    value_start: CodeArray,
+    group: CodeArray,
+    base: int,
+    n_values: int,
+    divided: bool,
+    scores: FloatArray,
+    toll: float,
+) -> tuple[bool, bool]:
     """Give each value of an axis its best sign; returns whether it is divided, and whether it changed."""
     total, strength = 0.0, 0.0
     n_low = 0
@@ -89,80 +102,78 @@ def _climb_groups(
     return divide, changed
 
 
+@inner
+def _cut_in_two(
+    problem: Problem, grid: Grid, signal: FloatArray, axis: int, start: CodeArray, group: CodeArray
+) -> None:
+    """Cut an axis in two as `start` or `group` say, and give its rows their signs."""
+    if problem.n_values[axis] < 2:
+        return
+    grid.n_parts[axis] = 2
+    order = problem.order[axis]
+    if not problem.categorical[axis]:
+        grid.start[axis, 1] = start[axis]
+        _flip(signal, order, np.int64(0), np.int64(start[axis]))
+        return
+    base = problem.first_value[axis]
+    for at in range(base, base + problem.n_values[axis]):
+        grid.group[at] = group[at]
+        if group[at] == 0:
+            _flip(signal, order, np.int64(problem.value_start[at]), np.int64(problem.value_start[at + 1]))
+
+
+@inner
+def _climb_axis(problem: Problem, grid: Grid, work: Work, axis: int, toll: float) -> bool:
+    """Give an axis its best step; return whether it changed."""
+    n_parts, n_values = grid.n_parts, problem.n_values[axis]
+    if n_values < 2:
+        return False
+    if problem.categorical[axis]:
+        divide, changed = _climb_groups(
+            work.signal, problem.order[axis], problem.value_start, grid.group, problem.first_value[axis],
+            n_values, n_parts[axis] == 2, work.scores, toll,
+        )  # fmt: skip
+        n_parts[axis] = 2 if divide else 1
+        return changed
+    now = np.int64(grid.start[axis, 1]) if n_parts[axis] == 2 else np.int64(0)
+    at = _climb_interval(work.signal, problem.order[axis], problem.fresh[axis], now, toll)
+    grid.start[axis, 1] = at
+    n_parts[axis] = 2 if at > 0 else 1
+    return at != now
+
+
+@inner
+def _climb_axes(problem: Problem, grid: Grid, work: Work, axes: IntArray, toll: float) -> None:
+    """Give the listed axes their best steps in turn until none changes."""
+    n = axes.shape[0]
+    idle = 0
+    for step in range(_MOST_SWEEPS * n):
+        idle = 0 if _climb_axis(problem, grid, work, axes[step % n], toll) else idle + 1
+        if idle >= n or work.stop[0] != 0:
+            return
+
+
 @kernel
 def climb(
-    problem: Any,
-    grid: Any,
-    work: Any,
-    target: Any,
-    start: Any,
-    group: Any,
-    sets: Any,
-    others: Any,
-    toll: Any,
-    scores: Any,
-) -> None:
+    problem: Problem, grid: Grid, work: Work, target: FloatArray, start: CodeArray, group: CodeArray,
+    sets: IntArray, others: IntArray, toll: float, scores: FloatArray,
+) -> None:  # fmt: skip
     """From each row of `sets`, axes cut in two as `start` and `group` say, climb until no axis changes.
 
     The axes of the set move first, freely; then those of `others` join, a step being made only if it gains
     more than `toll`. ``scores`` receives |sum of the signal|; the grid is left with the parts of the last
     set.
     """
-    n_sets = sets.shape[0]
-    signal, n_parts = work.signal, grid.n_parts
-    for t in range(n_sets):
+    signal = work.signal
+    for t in range(sets.shape[0]):
         for row in range(signal.shape[0]):
             signal[row] = target[row]
-        for axis in range(n_parts.shape[0]):
-            n_parts[axis] = 1
-        for phase in range(2):
-            axes = sets[t] if phase == 0 else others
-            n = axes.shape[0]
-            if phase == 0:
-                for d in range(n):
-                    axis = axes[d]
-                    if problem.n_values[axis] < 2:
-                        continue
-                    n_parts[axis] = 2
-                    order = problem.order[axis]
-                    if problem.categorical[axis]:
-                        base = problem.first_value[axis]
-                        for at in range(base, base + problem.n_values[axis]):
-                            grid.group[at] = group[at]
-                            if group[at] == 0:
-                                lo, hi = problem.value_start[at], problem.value_start[at + 1]
-                                _flip(signal, order, np.int64(lo), np.int64(hi))
-                    else:
-                        grid.start[axis, 1] = start[axis]
-                        _flip(signal, order, np.int64(0), np.int64(start[axis]))
-            idle = 0
-            for step in range(60 * n):
-                axis = axes[step % n]
-                changed = False
-                if problem.n_values[axis] < 2:
-                    pass
-                elif problem.categorical[axis]:
-                    divide, changed = _climb_groups(
-                        signal,
-                        problem.order[axis],
-                        problem.value_start,
-                        grid.group,
-                        problem.first_value[axis],
-                        problem.n_values[axis],
-                        n_parts[axis] == 2,
-                        work.scores,
-                        toll * phase,
-                    )
-                    n_parts[axis] = 2 if divide else 1
-                else:
-                    now = np.int64(grid.start[axis, 1]) if n_parts[axis] == 2 else np.int64(0)
-                    at = _climb_interval(signal, problem.order[axis], problem.fresh[axis], now, toll * phase)
-                    changed = at != now
-                    grid.start[axis, 1] = at
-                    n_parts[axis] = 2 if at > 0 else 1
-                idle = 0 if changed else idle + 1
-                if idle >= n or work.stop[0] != 0:
-                    break
+        for axis in range(grid.n_parts.shape[0]):
+            grid.n_parts[axis] = 1
+        for d in range(sets.shape[1]):
+            _cut_in_two(problem, grid, signal, sets[t, d], start, group)
+        _climb_axes(problem, grid, work, sets[t], 0.0)
+        _climb_axes(problem, grid, work, others, toll)
         total = 0.0
         for row in range(signal.shape[0]):
             total += signal[row]
@@ -171,10 +182,17 @@ def climb(
 
 @kernel
 def screen(
-    bits: Any, target: Any, share: Any, top_score: Any, top_set: Any, chosen: Any, prefix: Any
+    bits: WordArray,
+    target: WordArray,
+    share: float,
+    top_score: FloatArray,
+    top_set: IntArray,
+    chosen: IntArray,
+    prefix: WordArray,
 ) -> None:
     """Score all subsets of the rows of `bits` of a given size; keep the best in `top_score` and `top_set`.
 
+    `bits` has a row per axis, its signs, and `target` those of the target, of which the share `share` is set.
     `chosen` (0 .. size-1) and `prefix` (zeros, size times the words of a row) are the memory to work in.
 
     The score is |sum over rows of (target - share) times the product of the subset's signs|, a set bit

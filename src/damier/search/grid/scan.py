@@ -1,28 +1,28 @@
 """The scan every search on a grid rests on: the best cut of a run of rows, the other axes frozen."""
 
+# Numba infers the types: mypy takes whole numbers of NumPy and of Python for different ones.
+# mypy: disable-error-code="assignment, return-value, no-any-return"
 from __future__ import annotations
-
-from typing import Any
 
 import numpy as np
 
 from damier.search.grid.state import TIE
-from damier.search.kernels import inner
+from damier.search.kernels import BoolArray, CodeArray, FloatArray, inner
 
 
 @inner
 def best_cut(
-    slots: Any,
-    classes: Any,
-    fresh: Any,
-    lo: Any,
-    hi: Any,
-    current: Any,
-    counts: Any,
-    sizes: Any,
-    logs: Any,
-    n_classes: Any,
-) -> Any:
+    slots: CodeArray,
+    classes: CodeArray,
+    fresh: BoolArray,
+    lo: int,
+    hi: int,
+    current: int,
+    counts: CodeArray,
+    sizes: CodeArray,
+    logs: FloatArray,
+    n_classes: int,
+) -> tuple[float, int, float]:
     """Find the cheapest cut of the rows at positions lo .. hi-1 into a left and a right part.
 
     Returns the change of the cells' cost the best cut brings to the uncut part, its position (-1: no two

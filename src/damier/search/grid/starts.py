@@ -109,18 +109,18 @@ class Climber:
         self.grid.group[:] = solution.group
         load_parts(self.problem, self.grid, self.work)
 
-    def _polish(self, rng: np.random.Generator, axes: Axes, may_resize: int) -> None:
+    def _polish(self, rng: np.random.Generator, axes: Axes, may_resize: bool) -> None:
         polish(self.problem, self.grid, self.work, axes.copy(), may_resize, int(rng.integers(1 << 62)))
 
     def _settle(self, rng: np.random.Generator) -> Solution:
         """Bring the parts now in the grid to a local optimum."""
         load_parts(self.problem, self.grid, self.work)
-        self._polish(rng, np.flatnonzero(self.grid.n_parts > 1), 0)
+        self._polish(rng, np.flatnonzero(self.grid.n_parts > 1), False)
         greedy_merge(self.problem, self.grid, self.work)
         for _ in range(4):
             if self.grid.tally[0] == 0 or self.stop[0]:
                 break
-            self._polish(rng, self.axes, 1)
+            self._polish(rng, self.axes, True)
             before = float(self.grid.cost[0])
             greedy_merge(self.problem, self.grid, self.work)
             if self.grid.cost[0] > before - EPSILON:
@@ -134,7 +134,7 @@ class Climber:
             return known
         self.grid.n_parts[:] = 1
         load_parts(self.problem, self.grid, self.work)
-        self._polish(np.random.default_rng(axis), np.array([axis]), 1)
+        self._polish(np.random.default_rng(axis), np.array([axis]), True)
         found = put_aside(self.problem, self.grid)
         alone = AxisAlone(
             int(found.n_parts[axis]),
@@ -208,7 +208,7 @@ class Climber:
         self.grid.n_parts[:] = 1
         self._copy_axis(first, together, self.grid)
         load_parts(self.problem, self.grid, self.work)
-        self._polish(rng, self.axes, 1)
+        self._polish(rng, self.axes, True)
         return self._settle_as_is(rng)
 
     def _settle_as_is(self, rng: np.random.Generator) -> Solution:
@@ -413,7 +413,7 @@ class Climber:
         n_dropped = int(rng.integers(1, max(1, round(start.amount * selected.size)) + 1))
         self.grid.n_parts[selected[:n_dropped]] = 1
         load_parts(self.problem, self.grid, self.work)
-        self._polish(rng, self.axes, 1)
+        self._polish(rng, self.axes, True)
         return self._settle_as_is(rng)
 
     def _nudge(self, start: Start, rng: np.random.Generator) -> Solution:

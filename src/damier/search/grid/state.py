@@ -9,16 +9,18 @@ Legend: N rows, K axes, J classes, P the largest number of parts an axis may hav
 axis.
 """
 
+# Numba infers the types: mypy takes whole numbers of NumPy and of Python for different ones.
+# mypy: disable-error-code="assignment, return-value, no-any-return"
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from damier.search.kernels import inner, kernel, mix
+from damier.search.kernels import BoolArray, CodeArray, FloatArray, IntArray, WordArray, inner, kernel, mix
 
-Array = npt.NDArray[Any]
+StopFlag = npt.NDArray[np.uint8]
 
 EPSILON = 1e-6
 """A change must lower the cost by more than this, in nats, to be made: larger than any rounding error."""
@@ -36,18 +38,18 @@ class Problem(NamedTuple):
     that of selecting s axes.
     """
 
-    order: Array
-    fresh: Array
-    classes: Array
-    categorical: Array
-    first_value: Array
-    n_values: Array
-    value_start: Array
-    prior_row: Array
-    axis_prior: Array
-    selection: Array
-    logs: Array
-    log_factorials: Array
+    order: CodeArray
+    fresh: BoolArray
+    classes: CodeArray
+    categorical: BoolArray
+    first_value: IntArray
+    n_values: IntArray
+    value_start: CodeArray
+    prior_row: IntArray
+    axis_prior: FloatArray
+    selection: FloatArray
+    logs: FloatArray
+    log_factorials: FloatArray
     n_classes: int
 
 
@@ -60,46 +62,46 @@ class Grid(NamedTuple):
     cells, then how many cells these are. ``cost`` has one entry.
     """
 
-    n_parts: Array
-    start: Array
-    part_id: Array
-    next_id: Array
-    group: Array
-    key: Array
-    tally: Array
-    cost: Array
+    n_parts: IntArray
+    start: CodeArray
+    part_id: CodeArray
+    next_id: IntArray
+    group: CodeArray
+    key: WordArray
+    tally: IntArray
+    cost: FloatArray
 
 
 class Work(NamedTuple):
     """Scratch memory of one thread; ``counts`` and ``sizes`` (a row for each side) are zero between calls."""
 
-    slot_at: Array
-    class_at: Array
-    row_slot: Array
-    table_key: Array
-    table_stamp: Array
-    table_slot: Array
-    generation: Array
-    counts: Array
-    sizes: Array
-    buffer_slot: Array
-    buffer_class: Array
-    buffer_fresh: Array
-    values: Array
-    scores: Array
-    side: Array
-    kept: Array
-    signal: Array
-    rng: Array
-    stop: Array
+    slot_at: CodeArray
+    class_at: CodeArray
+    row_slot: CodeArray
+    table_key: WordArray
+    table_stamp: CodeArray
+    table_slot: CodeArray
+    generation: IntArray
+    counts: CodeArray
+    sizes: CodeArray
+    buffer_slot: CodeArray
+    buffer_class: CodeArray
+    buffer_fresh: BoolArray
+    values: CodeArray
+    scores: FloatArray
+    side: CodeArray
+    kept: CodeArray
+    signal: FloatArray
+    rng: WordArray
+    stop: StopFlag
 
 
 class Solution(NamedTuple):
     """A grid put aside: the parts of every axis and the cost the search gave it."""
 
-    n_parts: Array
-    start: Array
-    group: Array
+    n_parts: IntArray
+    start: CodeArray
+    group: CodeArray
     cost: float
 
 
@@ -119,7 +121,7 @@ def new_grid(problem: Problem) -> Grid:
     )
 
 
-def new_work(problem: Problem, stop: Array) -> Work:
+def new_work(problem: Problem, stop: StopFlag) -> Work:
     """Scratch memory for one thread; `stop` is shared, and a non-zero entry asks every kernel to return."""
     n_rows = problem.order.shape[1]
     n_table = 1 << max(4, int(2 * n_rows - 1).bit_length())
@@ -149,15 +151,20 @@ def new_work(problem: Problem, stop: Array) -> Work:
 
 
 @inner
-def part_word(axis: Any, part_id: Any) -> Any:
+def part_word(axis: int, part_id: int) -> np.uint64:
     """Return the word a part contributes to the keys of its rows."""
     return mix((np.uint64(axis) << np.uint64(32)) ^ np.uint64(part_id))
 
 
 @inner
 def slot_of(
-    key: Any, table_key: Any, table_stamp: Any, table_slot: Any, generation: Any, n_slots: Any
-) -> Any:
+    key: np.uint64,
+    table_key: WordArray,
+    table_stamp: CodeArray,
+    table_slot: CodeArray,
+    generation: int,
+    n_slots: int,
+) -> int:
     """Slot of a key: the one it has, or `n_slots`, which it then takes."""
     mask = table_key.shape[0] - 1
     at = np.int64((key ^ (key >> np.uint64(29))) & np.uint64(mask))
@@ -172,7 +179,7 @@ def slot_of(
 
 
 @inner
-def number_cells(grid: Any, work: Any) -> Any:
+def number_cells(grid: Grid, work: Work) -> int:
     """Give each row its cell in ``work.row_slot`` unless that is already done; return how many cells."""
     if grid.tally[1] == 1:
         return grid.tally[2]
@@ -192,14 +199,16 @@ def number_cells(grid: Any, work: Any) -> Any:
 
 
 @inner
-def rekey(key: Any, rows: Any, lo: Any, hi: Any, word: Any) -> None:
+def rekey(key: WordArray, rows: CodeArray, lo: int, hi: int, word: np.uint64) -> None:
     """Change the keys of the rows listed from lo to hi-1 by a word."""
     for i in range(lo, hi):
         key[rows[i]] ^= word
 
 
 @inner
-def prior_step(axis_prior: Any, row: Any, selection: Any, selected: Any, now: Any, n_parts: Any) -> Any:
+def prior_step(
+    axis_prior: FloatArray, row: int, selection: FloatArray, selected: int, now: int, n_parts: int
+) -> float:
     """Return the change of the prior cost when an axis goes from `now` parts to `n_parts`.
 
     `row` is the axis' in `axis_prior`, `selected` the number of axes selected before the change.
@@ -213,7 +222,7 @@ def prior_step(axis_prior: Any, row: Any, selection: Any, selected: Any, now: An
 
 
 @inner
-def piece_of_axis(problem: Any, grid: Any, axis: Any, piece: Any) -> Any:
+def piece_of_axis(problem: Problem, grid: Grid, axis: int, piece: int) -> tuple[int, int, np.uint64]:
     """Return where a piece of an axis (a value or a part) lies in its order, and its part's word."""
     if problem.categorical[axis]:
         at = problem.first_value[axis] + piece
@@ -227,7 +236,7 @@ def piece_of_axis(problem: Any, grid: Any, axis: Any, piece: Any) -> Any:
 
 
 @kernel
-def load_parts(problem: Any, grid: Any, work: Any) -> None:
+def load_parts(problem: Problem, grid: Grid, work: Work) -> None:
     """Bring keys, counters and cost in line with ``n_parts``, ``start`` and ``group`` (ids from 0)."""
     n_axes, n_rows = problem.order.shape
     key = grid.key
