@@ -371,21 +371,26 @@ def axis_partitions(n_values, is_categorical):
 
 
 def grid_greedy_merge(columns, labels, n_classes, value_parts, n_values, categorical):
-    """Merge the cheapest pair of parts again and again, down to one cell; return the least cost met."""
+    """Merge the cheapest pair of parts again and again, down to one cell; return the least cost met.
+
+    Of merges that cost the same (within 1e-9) the first is made: by axis, then by the numbers of the parts.
+    """
     parts = [list(p) for p in value_parts]
     price = functools.partial(
         grid_cost_of_parts, columns, labels, n_classes, n_values=n_values, categorical=categorical
     )
     best = price(value_parts=parts)
     while any(len(set(p)) > 1 for p in parts):
-        options = []
+        options = [(math.inf, parts)]
         for k, p in enumerate(parts):
             names = sorted(set(p))
             pairs = itertools.combinations(names, 2) if categorical[k] else itertools.pairwise(names)
             for a, b in pairs:
                 merged = [*parts[:k], [a if part == b else part for part in p], *parts[k + 1 :]]
-                options.append((price(value_parts=merged), len(options), merged))
-        cost, _, parts = min(options)
+                cost = price(value_parts=merged)
+                if cost < options[-1][0] - 1e-9:
+                    options.append((cost, merged))
+        cost, parts = options[-1]
         best = min(best, cost)
     return best
 

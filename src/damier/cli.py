@@ -218,11 +218,13 @@ def _grid_and_pairs(
     """Search for a grid over all columns, and for pairs among the columns of highest level."""
     import numpy as np
 
-    from damier.estimators.grids import DataGridClassifier, rank_pairs
+    from damier.fit.grids import fit_grid, fit_pairs
     from damier.intake import Table as Columns
+    from damier.intake import Target as Classes
     from damier.report import summarize_grid, summarize_pairs
+    from damier.search.run import Run, count_threads
 
-    labels = target.classes[target.codes]
+    n_threads = count_threads(n_jobs)
     console = Console(stderr=True)
     with (
         console.status("Searching for a grid")
@@ -234,11 +236,11 @@ def _grid_and_pairs(
             if status is not None:
                 status.update(
                     f"Searching for a grid: cost {state.cost:.1f}, level {state.level:.4f}, "
-                    f"{len(state.axes)} columns, {state.n_starts} starts"
+                    f"{state.text}, {state.done} starts"
                 )
 
-        classifier = DataGridClassifier(time_limit=seconds, effort=4, random_state=0, n_jobs=n_jobs)
-        grid = classifier.fit(inputs, labels, progress=tell).grid_
+        run = Run(n_threads, seconds, tell)
+        grid = run.call(fit_grid, inputs, target, effort=4, run=run)
     # enough to show what interacts: pairs of a dozen columns, on a sample of the rows
     names = sorted(levels, key=lambda name: -levels[name])[:PAIRED_COLUMNS]
     rows = np.arange(inputs.n_rows)
@@ -248,7 +250,10 @@ def _grid_and_pairs(
         return summarize_grid(grid), None  # so rare a class that the sample has none of it
     sample = Columns(tuple(inputs[name].take(rows) for name in names), len(rows))
     with _progress(progress, len(names) * (len(names) - 1) // 2, "Pairing") as advance:
-        pairs = rank_pairs(sample, labels[rows], n_jobs=n_jobs, backend="dict", progress=advance)
+        classes, codes = np.unique(target.codes[rows], return_inverse=True)
+        sampled = Classes(codes.astype(np.int32), target.classes[classes])
+        run = Run(n_threads, progress=advance)
+        pairs = run.call(fit_pairs, sample, sampled, run=run)
     return summarize_grid(grid), summarize_pairs(pairs, names)
 
 

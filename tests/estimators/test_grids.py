@@ -16,8 +16,6 @@ from damier.deploy.json import dumps, loads
 @parametrize_with_checks(
     [DataGridClassifier(effort=0), DataGridEnsembleClassifier(effort=0, n_grids=4, n_jobs=2)]
 )
-# some checks draw noise, from which the selector rightly keeps nothing and scikit-learn rightly says so
-@pytest.mark.filterwarnings("ignore:No features were selected:UserWarning")
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
 
@@ -153,8 +151,11 @@ def test_rank_pairs():
     assert [worst["first"], worst["second"]] == ["d", "e"]
     assert worst["gain"] == pytest.approx(-worst["first_level"], abs=1e-9)
     assert worst["first_level"] > 0
-    threaded = rank_pairs(pl.from_pandas(X), y, n_jobs=2, backend="pandas")
-    pd.testing.assert_frame_equal(pairs, threaded)
+    assert pairs["done"].all()
+    threaded = rank_pairs(pl.from_pandas(X), y, n_jobs=2)
+    assert isinstance(threaded, pl.DataFrame)
+    assert threaded.to_dict(as_series=False) == pairs.to_dict("list")
+    assert isinstance(DataGridClassifier(effort=0).fit(pl.from_pandas(X), y).grid_.to_frame(), pl.DataFrame)
     with pytest.raises(ValueError, match="two columns"):
         rank_pairs(X[["a"]], y)
     with pytest.raises(ValueError, match="rows"):
@@ -173,11 +174,70 @@ def test_noise_selects_nothing():
 
 def test_progress_and_limits():
     X, y = table()
-    told = []
-    DataGridClassifier(effort=1).fit(X, y, progress=told.append)
-    assert told[-1].level > 0
-    assert told[-1].axes == (0, 1)
-    assert DataGridClassifier(time_limit=0).fit(X, y).grid_.level >= 0
+    reports = []
+    classifier = DataGridClassifier(effort=1).fit(X, y, progress=reports.append)
+    assert reports[-1].level > 0
+    assert reports[-1].text == "2 variables in the grid"
+    assert reports[-1].done == classifier.n_starts_
+    assert classifier.search_ended_ == "complete"
+    limited = DataGridClassifier(time_limit=0.1).fit(X, y)
+    assert limited.search_ended_ == "time limit"
+    assert limited.grid_.level >= 0
     for wrong in ({"effort": -1}, {"time_limit": "long"}, {"n_jobs": 1.5}):
         with pytest.raises(ValueError, match=next(iter(wrong))):
             DataGridClassifier(**wrong).fit(X, y)
+
+
+def test_pairs_not_done_are_said_not_to_be():
+    rng = np.random.default_rng(0)
+    X, y = rng.random((20_000, 12)), rng.integers(2, size=20_000)
+    pairs = rank_pairs(X, y, time_limit=0.5, backend="dict")
+    assert len(pairs["done"]) == 66
+    assert not all(pairs["done"])
+    n_done = sum(pairs["done"])
+    assert pairs["done"] == [True] * n_done + [False] * (66 - n_done)
+    assert np.isnan(pairs["level"]).tolist() == np.isnan(pairs["gain"]).tolist()
+    assert np.isnan(pairs["level"]).sum() == 66 - n_done
+
+
+@pytest.mark.parametrize(
+    "classifier", [DataGridClassifier(effort=1), DataGridEnsembleClassifier(effort=1, n_grids=4)]
+)
+def test_weights_are_frequencies(classifier):
+    X, y = table(200)
+    weights = np.random.default_rng(0).integers(0, 4, len(y))
+    rows = np.repeat(np.arange(len(y)), weights)
+    weighted = clone(classifier).fit(X, y, sample_weight=weights)
+    repeated = clone(classifier).fit(X.iloc[rows], y[rows])
+    assert weighted.model_ == repeated.model_
+    with pytest.raises(ValueError, match="whole"):
+        clone(classifier).fit(X, y, sample_weight=weights + 0.5)
+    with pytest.raises(ValueError, match="scale the weights down"):
+        clone(classifier).fit(X, y, sample_weight=np.full(len(y), 10**9))
+
+
+def test_transform_reads_what_fit_reads():
+    X, y = table()
+    X["day"] = pd.to_datetime("2024-01-01") + pd.to_timedelta(np.arange(len(X)), "D")
+    classifier = DataGridClassifier().fit(X, y)
+    chosen = classifier.transform(X)
+    pd.testing.assert_frame_equal(chosen, X[["size", "colour"]])
+    frame = pl.from_pandas(X)
+    assert classifier.transform(frame).equals(frame[["size", "colour"]])
+    columns = {name: X[name].tolist() for name in X}
+    from_dict = DataGridClassifier().fit(columns, y).transform(columns)
+    assert from_dict == {name: columns[name] for name in ("size", "colour")}
+    numbers = np.random.default_rng(0).random((300, 3))
+    label = (numbers[:, 0] > 0.4) ^ (numbers[:, 2] > 0.5)
+    assert np.array_equal(DataGridClassifier().fit_transform(numbers, label), numbers[:, [0, 2]])
+    nothing = DataGridClassifier(effort=0).fit(numbers, np.arange(300) % 2)
+    assert nothing.transform(numbers).shape == (300, 0)
+    with pytest.raises(ValueError, match="feature names"):
+        classifier.transform(X[["colour", "size", "noise", "weight", "day"]])
+
+
+def test_constructors_take_keywords_only():
+    with pytest.raises(TypeError):
+        DataGridClassifier(10)
+    with pytest.raises(TypeError):
+        DataGridEnsembleClassifier(10)

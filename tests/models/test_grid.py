@@ -188,3 +188,22 @@ def test_any_number_of_variables_fits():
     assert grid.find_cells(rows).tolist() == list(range(len(parts)))
     flipped = {**rows, "v79": 1.0 - rows["v79"]}
     assert (grid.find_cells(flipped) == -1).all()
+
+
+def test_rules_are_written_from_the_bounds():
+    """Labels that hold the characters intervals are written with do not disturb the rules."""
+    close = interval("age", (1.00000000001, 1.00000000002), [[1, 0], [2, 1], [0, 2]])
+    day = interval("day", (86_400e6 * 1.5,), [[3, 1], [0, 2]], kind="date")
+    grid = DataGrid(
+        partitions={"age": close, "day": day},
+        cells=GridCells([[0, 0], [1, 0], [2, 1]], [[1, 0], [2, 1], [0, 2]]),
+        classes=CLASSES,
+        n_variables=2,
+        cost=1.0,
+        null_cost=2.0,
+    )
+    assert {rule.split(" THEN")[0] for rule in grid.rules()} == {
+        "IF age <= 1.00000000001 AND day <= 1970-01-02",
+        "IF 1.00000000001 < age <= 1.00000000002 AND day <= 1970-01-02",
+        "IF age > 1.00000000002 AND day > 1970-01-02",
+    }

@@ -1,95 +1,275 @@
-"""Columns coded for the grid search, and its results wrapped into models."""
+"""Supervised grids fitted to a table: the search called, its results wrapped into models."""
 
 from __future__ import annotations
 
+import contextlib
+import itertools
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
-from damier.criteria import discretization_cost, grouping_cost
+from damier.criteria import discretization_cost, grid_cost, grouping_cost
 from damier.fit.partitions import partition_of_parts
 from damier.intake import CategoricalColumn, Column, Table, Target
+from damier.intake.table import CodeArray, IntArray
 from damier.models import Partition
-from damier.models.grid import DataGrid, GridCells
+from damier.models.grid import DataGrid, GridCells, GridEnsemble
+from damier.search.run import Run, Stopped
+
+if TYPE_CHECKING:
+    from damier.search.axis.alone import Alone
+    from damier.search.grid.problem import AxisCodes, FoundGrid
+
+# Weights repeat rows; more rows than this are refused.
+_MOST_ROWS = 100_000_000
 
 
 @dataclass(frozen=True)
-class CodedColumn:
-    """A column for the search: codes of the rows and, for numbers, the distinct values, NaN first."""
+class FoundGrids:
+    """What a search for grids found: the best one, the distinct others if asked for, and its starts."""
+
+    best: DataGrid
+    others: tuple[DataGrid, ...]
+    n_starts: int
+
+    def averaged(self) -> GridEnsemble:
+        """Average the others by their levels, or the best one alone where there are none."""
+        grids = self.others or (self.best,)
+        levels = np.array([grid.level for grid in grids])
+        total = levels.sum()
+        return GridEnsemble(grids, levels / total if total > 0 else np.full(len(grids), 1 / len(grids)))
+
+
+def fit_grid(
+    table: Table,
+    target: Target,
+    weights: IntArray | None = None,
+    *,
+    effort: int | None = None,
+    seed: int = 0,
+    run: Run,
+) -> DataGrid:
+    """Find the grid of least cost.
+
+    Parameters
+    ----------
+    table, target
+        The variables, and classes for all rows.
+    weights : int64 array, optional
+        How many times each row counts.
+    effort : int, optional
+        The search ends after 2^effort starts in a row that did not better the grid; 4 by default, or, with a
+        time limit, as many as that allows.
+    seed : int
+        Seed of the starts.
+    run : Run
+        Threads, time limit and reports of the search.
+
+    Examples
+    --------
+    >>> from damier.intake import read_table, read_target
+    >>> x = np.arange(100.0)
+    >>> print(fit_grid(read_table({"x": x}), read_target(x > 40), run=Run()))
+    grid of x (2): level 0.7482, 2 of 2 cells in use
+    """
+    return find_grids(table, target, weights, effort=effort, seed=seed, run=run).best
+
+
+def fit_grid_ensemble(
+    table: Table,
+    target: Target,
+    weights: IntArray | None = None,
+    *,
+    n_grids: int = 200,
+    effort: int | None = None,
+    seed: int = 0,
+    run: Run,
+) -> GridEnsemble:
+    """Average the grids that a search meets, weighted by their levels.
+
+    After the search, as in `fit_grid`, ``n_grids`` starts are made on random subsets of the variables.
+    """
+    found = find_grids(table, target, weights, effort=effort, seed=seed, n_diverse=n_grids, run=run)
+    return found.averaged()
+
+
+def fit_pairs(
+    table: Table,
+    target: Target,
+    *,
+    effort: int | None = None,
+    seed: int = 0,
+    run: Run,
+) -> dict[str, list[Any]]:
+    """Rank all pairs of variables by what they explain beyond each of the two alone.
+
+    Parameters
+    ----------
+    table, target
+        The variables, two at least, and classes for all rows.
+    effort : int, optional
+        The search of a pair ends after 2^effort starts in a row without success; 2 by default.
+    seed : int
+        Seed of the starts.
+    run : Run
+        Threads that share the pairs, time limit and reports.
+
+    Returns
+    -------
+    dict of lists
+        One entry per pair, the largest gain first: ``first``, ``second``, ``level``, ``first_level``,
+        ``second_level``, ``gain``, ``done``. A pair that the run did not come to is not done: it comes last,
+        its level and gain are NaN.
+
+    Raises
+    ------
+    ValueError
+        If there are fewer than two variables.
+    """
+    from damier.search.grid.search import PAIR_EFFORT, compile_kernels, search_alone, search_pair
+
+    if table.n_columns < 2:
+        raise ValueError(f"A pair takes two columns; X has {table.n_columns}.")
+    compile_kernels(target.n_classes, run)
+    axes = [_code_column(column).axis for column in table.columns]
+    classes, n_classes = target.codes, target.n_classes
+
+    alone: dict[int, Alone] = {}
+    pairs = list(itertools.combinations(range(len(axes)), 2))
+    levels, levels_alone = np.full(len(pairs), math.nan), np.full(len(axes), math.nan)
+    null_cost_of_two = grid_cost([np.bincount(classes, minlength=n_classes)], 2)
+
+    def partition(k: int) -> None:
+        alone[k] = search_alone(axes[k], classes, n_classes)
+        informs = len(alone[k].counts) > 1
+        levels_alone[k] = 1.0 - alone[k].cost / null_cost_of_two if informs else 0.0
+
+    def search(place: int) -> None:
+        null_cost, cost = search_pair(
+            [axes[k] for k in pairs[place]],
+            [alone[k] for k in pairs[place]],
+            classes,
+            n_classes,
+            effort=PAIR_EFFORT if effort is None else effort,
+            seed=seed,
+            run=run,
+        )
+        levels[place] = max(0.0, 1.0 - cost / null_cost)
+
+    with contextlib.suppress(Stopped):  # the pairs done so far are ranked
+        run.map(partition, range(len(axes)), text="Variables alone")
+        run.map(search, range(len(pairs)), text="Pairs")
+    run.stop_clock()
+    gains = levels - np.array([levels_alone[a] + levels_alone[b] for a, b in pairs])
+    order = sorted(range(len(pairs)), key=lambda i: (math.isnan(gains[i]), -gains[i], pairs[i]))
+    names = table.names
+    return {
+        "first": [names[pairs[i][0]] for i in order],
+        "second": [names[pairs[i][1]] for i in order],
+        "level": levels[order].tolist(),
+        "first_level": [float(levels_alone[pairs[i][0]]) for i in order],
+        "second_level": [float(levels_alone[pairs[i][1]]) for i in order],
+        "gain": gains[order].tolist(),
+        "done": [not math.isnan(levels[i]) for i in order],
+    }
+
+
+@dataclass(frozen=True)
+class _CodedColumn:
+    """A column for the search, and its distinct values, NaN or None first."""
 
     column: Column
-    codes: npt.NDArray[np.int32]
-    values: npt.NDArray[np.float64] | None
-
-    @property
-    def n_values(self) -> int:
-        """Number of distinct values, missing counted as one."""
-        if isinstance(self.column, CategoricalColumn):
-            return len(self.column.categories)
-        assert self.values is not None
-        return len(self.values)
-
-    def axis(self) -> Any:
-        """Return the column as the search wants it."""
-        from damier.search.grid.problem import AxisCodes
-
-        return AxisCodes(self.codes, self.n_values, isinstance(self.column, CategoricalColumn))
+    axis: AxisCodes
+    values: Any
 
 
-def code_column(column: Column) -> CodedColumn:
-    """Code the rows of a column by value; missing numbers come before all others."""
-    if isinstance(column, CategoricalColumn):
-        return CodedColumn(column, column.codes.astype(np.int32), None)
+def _code_column(column: Column) -> _CodedColumn:
+    from damier.search.grid.problem import AxisCodes
+
     values, codes = column.coded()
-    return CodedColumn(column, codes.astype(np.int32), values)
+    axis = AxisCodes(codes.astype(np.int32), len(values), isinstance(column, CategoricalColumn))
+    return _CodedColumn(column, axis, values)
 
 
-def code_table(table: Table) -> list[CodedColumn]:
-    """Code every column of a table."""
-    return [code_column(column) for column in table.columns]
+def find_grids(
+    table: Table,
+    target: Target,
+    weights: IntArray | None = None,
+    *,
+    effort: int | None = None,
+    seed: int = 0,
+    n_diverse: int = 0,
+    run: Run,
+) -> FoundGrids:
+    """Search as `fit_grid` does; with ``n_diverse``, make so many starts more and keep all grids met."""
+    from damier.search.grid.search import search_grid
 
-
-def _partition(coded: CodedColumn, target: Target, value_parts: npt.NDArray[np.int32]) -> Partition:
-    """One axis of a grid as a partition, with the cost it would have alone."""
-    n_parts = int(value_parts.max()) + 1
-    n_classes = target.n_classes
-    flat = value_parts[coded.codes].astype(np.int64) * n_classes + target.codes
-    counts = np.bincount(flat, minlength=n_parts * n_classes).reshape(n_parts, n_classes).astype(np.int64)
-    whole = counts.sum(axis=0, keepdims=True)
-    values: Any = coded.values
-    costs = (discretization_cost(counts), discretization_cost(whole))
-    if isinstance(coded.column, CategoricalColumn):
-        values = coded.column.categories
-        costs = grouping_cost(counts, coded.n_values), grouping_cost(whole, coded.n_values)
-    return partition_of_parts(
-        coded.column,
-        value_parts,
-        values,
-        classes=tuple(target.classes.tolist()),
-        counts=counts,
-        cost=costs[0],
-        null_cost=costs[1],
-        optimal=False,
+    library = table.library
+    if weights is not None:
+        table, target = _repeat(table, target, weights)
+    coded = [_code_column(column) for column in table.columns]
+    found = search_grid(
+        [one.axis for one in coded],
+        target.codes,
+        target.n_classes,
+        effort=effort,
+        seed=seed,
+        n_diverse=n_diverse,
+        run=run,
     )
+    best, *others = (
+        _grid(coded, target, one, found.null_cost).in_library(library) for one in (found.best, *found.others)
+    )
+    return FoundGrids(best, tuple(others), found.n_starts)
 
 
-def build_grid(coded: Sequence[CodedColumn], target: Target, found: Any, null_cost: float) -> DataGrid:
-    """Wrap a grid the search found."""
-    from damier.search.grid.problem import count_cells
+def _repeat(table: Table, target: Target, weights: IntArray) -> tuple[Table, Target]:
+    """Repeat each row as often as it counts: cells are counted row by row."""
+    total = int(weights.sum())
+    if total > _MOST_ROWS:
+        raise ValueError(
+            f"sample_weight adds up to {total} rows; grids take {_MOST_ROWS} at most: scale the weights down."
+        )
+    rows = np.repeat(np.arange(table.n_rows), weights)
+    return table.take(rows), Target(target.codes[rows], target.classes)
 
-    axes = [one.axis() for one in coded]
-    parts, counts = count_cells(axes, target.codes, target.n_classes, found.value_parts)
+
+def _grid(coded: Sequence[_CodedColumn], target: Target, found: FoundGrid, null_cost: float) -> DataGrid:
+    """Wrap a grid that the search found."""
+    partitions = {
+        coded[k].column.name: _partition(coded[k], target, parts) for k, parts in found.value_parts.items()
+    }
     return DataGrid(
-        partitions={
-            coded[k].column.name: _partition(coded[k], target, value_parts)
-            for k, value_parts in found.value_parts.items()
-        },
-        cells=GridCells(parts.astype(np.int64), counts),
+        partitions=partitions,
+        cells=GridCells(found.cells.astype(np.int64), found.counts),
         classes=tuple(target.classes.tolist()),
         n_variables=len(coded),
         cost=found.cost,
         null_cost=null_cost,
+    )
+
+
+def _partition(coded: _CodedColumn, target: Target, parts: CodeArray) -> Partition:
+    """One axis of a grid as a partition, with the cost it would have alone."""
+    n_parts, n_classes = int(parts.max()) + 1, target.n_classes
+    flat = parts[coded.axis.codes].astype(np.int64) * n_classes + target.codes
+    counts = np.bincount(flat, minlength=n_parts * n_classes).reshape(n_parts, n_classes).astype(np.int64)
+    whole = counts.sum(axis=0, keepdims=True)
+    n_values = coded.axis.n_values
+    if coded.axis.categorical:
+        cost, null_cost = grouping_cost(counts, n_values), grouping_cost(whole, n_values)
+    else:
+        cost, null_cost = discretization_cost(counts), discretization_cost(whole)
+    return partition_of_parts(
+        coded.column,
+        parts,
+        coded.values,
+        classes=tuple(target.classes.tolist()),
+        counts=counts,
+        cost=cost,
+        null_cost=null_cost,
+        optimal=False,
     )

@@ -1,4 +1,4 @@
-"""Data grids: the cross of several partitions, and what each of its cells says of the target."""
+"""Data grids: the cross of several partitions, and the class shares of each of its cells."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class DataGrid(ClassifierModel):
 
     Every selected variable is partitioned into two parts or more; a cell is a combination of parts, and
     predicts the class shares of its training rows. A cell without any predicts those of the whole grid. A
-    category never seen tells nothing: its row gets the shares of all cells that agree with its other parts.
+    category never seen does not inform: its row gets the shares of all cells that agree with its other parts.
 
     Parameters
     ----------
@@ -246,12 +246,14 @@ class DataGrid(ClassifierModel):
         conditions = " AND ".join(of_part[part] for of_part, part in zip(written, parts, strict=True))
         shares = self.cells.shares[cell]
         likely = [j for j in np.argsort(-shares, kind="stable").tolist() if shares[j] > 0]
-        told = ", ".join(f"{self.classes[j]} {shares[j]:.1%}" for j in likely[:4])
+        prediction = ", ".join(f"{self.classes[j]} {shares[j]:.1%}" for j in likely[:4])
         if len(likely) > 4:
-            told += ", ..."
+            prediction += ", ..."
         size = int(self.cells.sizes[cell])
         rows = f"{size} row" + ("" if size == 1 else "s")
-        return f"IF {conditions} THEN {told} ({rows})" if conditions else f"ALWAYS {told} ({rows})"
+        return (
+            f"IF {conditions} THEN {prediction} ({rows})" if conditions else f"ALWAYS {prediction} ({rows})"
+        )
 
     def to_frame(self, backend: str | None = None) -> Any:
         """Return the cells as a table: the rules, the best supported first."""
@@ -311,16 +313,18 @@ def _condition(name: str, partition: Partition, part: int) -> str:
     interval = part - int(partition.missing_alone)
     if interval < 0:
         return f"{name} is missing"
-    bounds = partition.labels[part].removeprefix("missing or ")[1:-1].split(", ")
-    if interval == len(partition.bounds):
-        told = f"{name} > {bounds[0]}"
+    bounds = partition.bound_texts
+    if not bounds:
+        condition = f"{name} is any number"
+    elif interval == len(bounds):
+        condition = f"{name} > {bounds[-1]}"
     elif interval == 0:
-        told = f"{name} <= {bounds[1]}"
+        condition = f"{name} <= {bounds[0]}"
     else:
-        told = f"{bounds[0]} < {name} <= {bounds[1]}"
+        condition = f"{bounds[interval - 1]} < {name} <= {bounds[interval]}"
     if interval == 0 and partition.has_missing and not partition.missing_alone:
-        told += " or is missing"
-    return told
+        condition += " or is missing"
+    return condition
 
 
 def _unused(name: str, columns: Mapping[str, Any]) -> str:

@@ -210,11 +210,17 @@ class IntervalPartition(Partition):
         return len(self.bounds) + 1 + int(self.missing_alone)
 
     @cached_property
+    def bound_texts(self) -> tuple[str, ...]:
+        """Bounds written for people, no two alike."""
+        texts = tuple(number_text(bound, self.kind) for bound in self.bounds)
+        if len(set(texts)) < len(texts):
+            return tuple(repr(bound) for bound in self.bounds)  # these bounds differ in later digits only
+        return texts
+
+    @cached_property
     def labels(self) -> tuple[str, ...]:
         """Intervals written for people, ``missing`` for the part of missing values alone."""
-        texts = [number_text(bound, self.kind) for bound in self.bounds]
-        if len(set(texts)) < len(texts):
-            texts = [repr(bound) for bound in self.bounds]  # ten digits do not tell these bounds apart
+        texts = self.bound_texts
         left = ["-inf", *texts]
         written = [f"]{low}, {high}]" for low, high in zip(left, texts, strict=False)]
         written.append(f"]{left[-1]}, +inf[")

@@ -6,14 +6,23 @@ import time
 import numpy as np
 import pytest
 
-from damier.search.grid import search as engine
+from damier.search.grid import starts
 from damier.search.grid.axes import polish
 from damier.search.grid.merge import greedy_merge
 from damier.search.grid.needle import climb, screen
-from damier.search.grid.problem import AxisCodes, build_problem, exact_cost, in_codes, put_aside
+from damier.search.grid.problem import (
+    AxisCodes,
+    alone_penalty,
+    build_problem,
+    count_cells,
+    found_grid,
+    in_codes,
+    put_aside,
+)
 from damier.search.grid.search import search_alone, search_grid, search_pair
 from damier.search.grid.starts import Climber
-from damier.search.grid.state import load_parts, new_grid, new_work
+from damier.search.grid.state import Solution, load_parts, new_grid, new_work
+from damier.search.run import Run
 from tests import naive
 
 
@@ -90,26 +99,28 @@ def test_costs_of_kernels_are_the_formula(categorical, n_classes):
 
 
 @pytest.mark.parametrize("categorical", KINDS_OF_AXES)
-def test_greedy_merge_is_the_literal_one(categorical):
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_greedy_merge_is_the_literal_one(categorical, n_classes):
     rng = np.random.default_rng(3)
-    for _ in range(6):
-        axes, classes = random_problem(rng, 25, categorical, 2, n_values=5)
-        problem = build_problem(axes, classes, 2)
+    for _ in range(10):
+        axes, classes = random_problem(rng, 25, categorical, n_classes, n_values=5)
+        problem = build_problem(axes, classes, n_classes)
         grid, work = new_grid(problem), new_work(problem, np.zeros(1, np.uint8))
         scatter_parts(rng, problem, grid, axes)
         load_parts(problem, grid, work)
-        start = in_codes(problem, axes, put_aside(problem, grid))
+        # with the numbers the groups have in the grid: of merges that cost the same the first is made
+        start = in_codes(problem, axes, Solution(grid.n_parts, grid.start, grid.group, 0.0))
+        start = [start.get(k, np.zeros(axis.n_values, dtype=int)).tolist() for k, axis in enumerate(axes)]
         greedy_merge(problem, grid, work)
-        wanted = naive.grid_greedy_merge(
+        literal = naive.grid_greedy_merge(
             [axis.codes.tolist() for axis in axes],
             classes.tolist(),
-            2,
-            [start.get(k, np.zeros(axis.n_values, dtype=int)).tolist() for k, axis in enumerate(axes)],
+            n_classes,
+            start,
             [axis.n_values for axis in axes],
             [axis.categorical for axis in axes],
         )
-        # merges of equal price may be made in another order and lead elsewhere, upwards or downwards
-        assert grid.cost[0] == pytest.approx(wanted, abs=0.7)
+        assert grid.cost[0] == pytest.approx(literal, abs=1e-9)
 
 
 def test_moving_one_bound_finds_its_best_place():
@@ -158,7 +169,7 @@ def parity(rng, n_rows, n_axes, n_used, n_classes=2, cuts_per_axis=1):
     axes = [coded(column) for column in X.T]
     classes = (total % n_classes).astype(np.int32)
     planted = {k: np.searchsorted(cuts[k], np.sort(X[:, k])).astype(np.int32) for k in range(n_used)}
-    return axes, classes, exact_cost(axes, classes, n_classes, planted)
+    return axes, classes, found_grid(axes, classes, n_classes, planted).cost
 
 
 @pytest.mark.parametrize(
@@ -212,7 +223,7 @@ def test_threads_rows_and_class_names_change_nothing():
     axes, classes = mixed_data(np.random.default_rng(2))
     plain = search_grid(axes, classes, 3, seed=3, n_diverse=12)
     assert plain.best.value_parts
-    threaded = search_grid(axes, classes, 3, seed=3, n_threads=2, n_diverse=12)
+    threaded = search_grid(axes, classes, 3, seed=3, n_diverse=12, run=Run(2))
     same(plain, threaded)
     assert [one.cost for one in plain.others] == [one.cost for one in threaded.others]
     rows = np.random.default_rng(9).permutation(classes.size)
@@ -249,17 +260,24 @@ def test_degenerate_inputs():
 
 def test_time_limit_and_effort():
     axes, classes = mixed_data(np.random.default_rng(2))
-    rounds = []
-    quick = search_grid(axes, classes, 3, effort=0, progress=rounds.append)
-    assert quick.n_starts == rounds[-1].n_starts
-    assert rounds[-1].cost == pytest.approx(quick.best.cost)
+    reports = []
+    run = Run(progress=reports.append)
+    quick = run.call(search_grid, axes, classes, 3, effort=0, run=run)
+    assert quick.n_starts == reports[-1].done
+    assert reports[-1].cost == pytest.approx(quick.best.cost)
+    assert run.ended == "complete"
     began = time.monotonic()
-    limited = search_grid(axes, classes, 3, time_limit=0.3)
+    run = Run(time_limit=0.3)
+    limited = run.call(search_grid, axes, classes, 3, run=run)
     assert limited.best.cost <= limited.null_cost
-    assert not limited.interrupted
+    assert run.ended == "time limit"
     assert time.monotonic() - began >= 0.3  # without an effort, the time given is used
-    none = search_grid(axes, classes, 3, time_limit=0.0)
+    run = Run(time_limit=0.0)
+    none = run.call(search_grid, axes, classes, 3, run=run)
     assert none.best.cost <= none.null_cost
+    # an effort beyond all bounds is no end, not an overflow
+    run = Run(time_limit=0.3)
+    assert run.call(search_grid, axes, classes, 3, effort=10**9, run=run).n_starts > 0
 
 
 def test_interruption_returns_the_best_so_far():
@@ -274,10 +292,11 @@ def test_interruption_returns_the_best_so_far():
     # A process started in the background by a shell ignores Ctrl-C, and so would this test.
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
-        found = search_grid(axes, classes, 3, effort=engine.ENDLESS_EFFORT, progress=after_a_round)
+        run = Run(progress=after_a_round)
+        found = run.call(search_grid, axes, classes, 3, effort=40, run=run)
     finally:
         signal.signal(signal.SIGINT, before)
-    assert found.interrupted
+    assert run.ended == "interrupted"
     assert found.best.cost < found.null_cost
 
 
@@ -301,23 +320,45 @@ def test_screen_scores_every_subset():
             assert wanted[tuple(subset)] == pytest.approx(score)
 
 
-def test_what_an_axis_tells_alone_is_found_once_for_all_climbers(monkeypatch):
+def test_an_axis_is_partitioned_alone_once_for_all_climbers(monkeypatch):
     axes, classes = random_problem(np.random.default_rng(7), 200, (False, True, False), 2)
     classes = ((axes[0].codes * 2 > axes[0].n_values) ^ (classes > 1)).astype(np.int32)
     problem = build_problem(axes, classes, 2)
     first = Climber(problem, np.zeros(1, np.uint8))
-    together, costs = first.each_axis()
-    assert together.n_parts[0] > 1  # so that there is something to hand over
+    assert first._informative()[0] == 0  # so that there is something to hand over
     second = Climber(problem, np.zeros(1, np.uint8), first.alone)
-    monkeypatch.setattr(second, "_polish", None)
-    again, same_costs = second.each_axis()
-    assert (costs == same_costs).all()
-    for one, other in zip(together[:3], again[:3], strict=True):
-        assert (one == other).all()
+    monkeypatch.setattr(starts, "partition_alone", None)
+    assert second._informative() == first._informative()
 
 
-def test_climb_leaves_no_better_step():
-    rng = np.random.default_rng(6)
+@pytest.mark.parametrize("categorical", [False, True])
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_an_axis_alone_is_the_best_of_all_its_partitions(categorical, n_classes):
+    rng = np.random.default_rng(4)
+    for _ in range(5):
+        axes, classes = random_problem(rng, 60, (categorical, False), n_classes, n_values=6)
+        classes = np.where(rng.random(60) < 0.6, axes[0].codes % n_classes, classes).astype(np.int32)
+        problem = build_problem(axes, classes, n_classes)
+        alone = Climber(problem, np.zeros(1, np.uint8))._alone(0)
+        every = naive.axis_partitions(axes[0].n_values, categorical)
+        best = min(naive_cost(axes, classes, n_classes, {0: np.array(parts)}) for parts in every)
+        assert alone.optimal
+        assert alone.cost == pytest.approx(best, abs=1e-9)
+        assert alone.cost == pytest.approx(search_alone(axes[0], classes, n_classes).cost, abs=1e-9)
+
+
+def test_the_price_of_an_axis_alone_is_that_of_the_grid():
+    axes, classes = random_problem(np.random.default_rng(1), 80, (False, True), 2, n_values=9)
+    problem = build_problem(axes, classes, 2)
+    for k, axis in enumerate(axes):
+        price = problem.axis_prior[problem.prior_row[k], 1 : axis.n_values + 1] + problem.selection[1]
+        price[0] = problem.selection[0]
+        assert alone_penalty(axis, 80, 2) == pytest.approx(price)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_climb_leaves_no_better_step(seed):
+    rng = np.random.default_rng(seed)
     axes, classes = random_problem(rng, 50, (False, True, False), 2)
     problem = build_problem(axes, classes, 2)
     climber = Climber(problem, np.zeros(1, np.uint8))
@@ -327,7 +368,7 @@ def test_climb_leaves_no_better_step():
     climber._draw_cuts(rng, every)
     start, group = climber.cuts
     climb(problem, climber.grid, climber.work, target, start, group, every[None, :], every[:0], 0.0, scores)
-    parts = in_codes(problem, axes, put_aside(problem, climber.grid))
+    parts = in_codes(problem, axes, Solution(*climber.grid[:2], climber.grid.group, 0.0))
 
     def score(parts):
         signal_ = problem.classes - problem.classes.mean()
@@ -341,6 +382,24 @@ def test_climb_leaves_no_better_step():
     for k in (0, 2):
         for cut in range(1, axes[k].n_values):
             assert score({**parts, k: (np.arange(axes[k].n_values) >= cut) * 1}) <= scores[0] + 1e-9
+    for signs in itertools.product((0, 1), repeat=axes[1].n_values):
+        assert score({**parts, 1: np.array(signs)}) <= scores[0] + 1e-9
+
+
+def test_cells_of_many_axes_are_counted_by_keys_of_any_length():
+    rng = np.random.default_rng(0)
+    axes = [coded(rng.integers(4, size=200)) for _ in range(70)]
+    classes = rng.integers(3, size=200).astype(np.int32)
+    parts = {k: np.arange(4, dtype=np.int32) for k in range(70)}  # 4^70 cells
+    few = {k: np.array([0, 0, 1, 1], np.int32) for k in (3, 5)}
+    for value_parts in (parts, few, {}):
+        cells, counts = count_cells(axes, classes, 3, value_parts)
+        rows = [tuple(int(p[axes[k].codes[i]]) for k, p in value_parts.items()) for i in range(200)]
+        literal = {}
+        for row, label in zip(rows, classes, strict=True):
+            literal.setdefault(row, [0, 0, 0])[label] += 1
+        assert [tuple(cell) for cell in cells.tolist()] == sorted(literal)
+        assert counts.tolist() == [literal[row] for row in sorted(literal)]
 
 
 def test_an_identifier_is_left_out_and_nothing_else_changes():
@@ -358,14 +417,14 @@ def test_an_identifier_is_left_out_and_nothing_else_changes():
 
 
 @pytest.mark.parametrize("categorical", [(False, False), (False, True), (True, True)])
-def test_variables_of_a_pair_start_from_what_each_tells_alone(categorical):
+def test_variables_of_a_pair_start_from_their_partitions_alone(categorical):
     """Alone, a variable is priced as one of two; crossed, their partitions are where the pair starts."""
     rng = np.random.default_rng(12)
     axes, _ = random_problem(rng, 400, categorical, 2)
     classes = ((axes[0].codes > 3).astype(int) + (axes[1].codes % 4 > 1) > 0).astype(np.int32)
     alone = [search_alone(axis, classes, 2) for axis in axes]
     for k, one in enumerate(alone):
-        assert one.parts is not None
+        assert len(one.counts) > 1
         assert one.cost == pytest.approx(naive_cost(axes, classes, 2, {k: one.parts}), abs=1e-8)
     crossed = Climber(build_problem(axes, classes, 2), np.zeros(1, np.uint8)).cross(
         [o.parts for o in alone], 0

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from damier.search.grid.groups import divide_groups, improve_pairs
+from damier.search.grid.groups import improve_groups
 from damier.search.grid.scan import best_cut
 from damier.search.grid.state import (
     EPSILON,
@@ -63,14 +63,16 @@ def _gather(problem: Problem, grid: Grid, work: Work, axis: int) -> None:
 
 
 @inner
-def _move_bounds(problem: Problem, grid: Grid, work: Work, axis: int, may_resize: bool) -> bool:
-    """Move every bound of a gathered numeric axis to its best place or, with `may_resize`, drop it.
+def _improve_intervals(problem: Problem, grid: Grid, work: Work, axis: int, may_resize: bool) -> bool:
+    """Move every bound of a gathered numeric axis to its best place.
 
-    Returns whether anything changed.
+    With `may_resize`, bounds are also dropped, and parts then cut in two while that pays. Returns whether
+    anything changed.
     """
     n_rows = np.int64(problem.order.shape[1])
     start, ids, fresh, rows = grid.start[axis], grid.part_id[axis], problem.fresh[axis], problem.order[axis]
     axis_prior, row, selection = problem.axis_prior, problem.prior_row[axis], problem.selection
+    most = axis_prior.shape[1] - 1
     changed = False
     part = np.int64(1)  # the bound is the one before this part
     while part < grid.n_parts[axis]:
@@ -105,17 +107,8 @@ def _move_bounds(problem: Problem, grid: Grid, work: Work, axis: int, may_resize
             grid.cost[0] += move
             changed = True
         part += 1
-    return changed
-
-
-@inner
-def _cut_parts(problem: Problem, grid: Grid, work: Work, axis: int) -> bool:
-    """Cut the parts of a gathered numeric axis in two while that pays; return whether anything changed."""
-    n_rows = np.int64(problem.order.shape[1])
-    start, ids, fresh, rows = grid.start[axis], grid.part_id[axis], problem.fresh[axis], problem.order[axis]
-    axis_prior, row, selection = problem.axis_prior, problem.prior_row[axis], problem.selection
-    most = axis_prior.shape[1] - 1
-    changed = False
+    if not may_resize:
+        return changed
     part = np.int64(0)
     while part < grid.n_parts[axis] and grid.n_parts[axis] < most:
         n_parts = grid.n_parts[axis]
@@ -166,13 +159,9 @@ def polish(problem: Problem, grid: Grid, work: Work, axes: IntArray, may_resize:
             _gather(problem, grid, work, axis)
             for _ in range(_MOST_PASSES):
                 if problem.categorical[axis]:
-                    changed = improve_pairs(problem, grid, work, axis, may_resize)
-                    if may_resize:
-                        changed |= divide_groups(problem, grid, work, axis)
+                    changed = improve_groups(problem, grid, work, axis, may_resize)
                 else:
-                    changed = _move_bounds(problem, grid, work, axis, may_resize)
-                    if may_resize:
-                        changed |= _cut_parts(problem, grid, work, axis)
+                    changed = _improve_intervals(problem, grid, work, axis, may_resize)
                 if not changed:
                     break
                 idle = 0

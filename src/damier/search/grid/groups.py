@@ -116,8 +116,8 @@ def _try_values(
 
     Side 0 holds the first n_first values. With `move`, a value that is better off on the other side goes
     there, unless it is the last of its own, and `work.side` says who ended where. Without, `work.scores`
-    receives how much better a row of the value fits side 1. Returns the cost, given what it was before, the size of
-    side 0, and whether any value moved.
+    receives how much better a row of the value fits side 1. Returns the cost, given what it was before, the
+    size of side 0, and whether any value moved.
     """
     values, side, value_start = work.values, work.side, problem.value_start
     slot_at, class_at, counts, sizes = work.slot_at, work.class_at, work.counts, work.sizes
@@ -265,12 +265,17 @@ def _score_values(problem: Problem, work: Work, base: int, n: int, by_slot: bool
 
 
 @inner
-def improve_pairs(problem: Problem, grid: Grid, work: Work, axis: int, may_resize: bool) -> bool:
-    """Redivide or, with `may_resize`, merge every pair of groups a < b; return whether anything changed."""
+def improve_groups(problem: Problem, grid: Grid, work: Work, axis: int, may_resize: bool) -> bool:
+    """Redivide every pair of groups a < b of a gathered categorical axis.
+
+    With `may_resize`, pairs are also merged, and groups then divided in two while that pays. Returns whether
+    anything changed.
+    """
     ids = grid.part_id[axis]
     base, n_values = problem.first_value[axis], problem.n_values[axis]
     row = problem.prior_row[axis]
     zero, n_rows = np.int64(0), np.int64(grid.key.shape[0])
+    most = min(problem.axis_prior.shape[1] - 1, n_values)
     changed = False
     a = zero
     while a + 1 < grid.n_parts[axis]:
@@ -303,18 +308,8 @@ def improve_pairs(problem: Problem, grid: Grid, work: Work, axis: int, may_resiz
                 changed = True
             b += 1
         a += 1
-    return changed
-
-
-@inner
-def divide_groups(problem: Problem, grid: Grid, work: Work, axis: int) -> bool:
-    """Divide groups in two while that pays; return whether anything changed."""
-    ids = grid.part_id[axis]
-    base, n_values = problem.first_value[axis], problem.n_values[axis]
-    row = problem.prior_row[axis]
-    most = min(problem.axis_prior.shape[1] - 1, n_values)
-    zero, n_rows = np.int64(0), np.int64(grid.key.shape[0])
-    changed = False
+    if not may_resize:
+        return changed
     a = zero
     while a < grid.n_parts[axis] and grid.n_parts[axis] < most:
         n_parts = grid.n_parts[axis]

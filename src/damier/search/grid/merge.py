@@ -2,7 +2,8 @@
 
 The work is done on the non-empty cells. For every pair of parts that may merge (neighbours on a numeric
 axis, any two groups on a categorical one) the change of the cells' cost is kept up to date: a merge on one
-axis alters only the pairs of cells that touch the merged parts (Boullé, 2011, section 5.2), found by hashing.
+axis alters only the pairs of cells that touch the merged parts (Boullé, "Data grid models", section 5.2),
+found by hashing.
 NumPy lays out the cells and makes the merges on the grid; one kernel, which allocates nothing, does the rest.
 
 Tie rule: of merges whose changes lie within `TIE`, the first is made, by axis, then by first part, then by
@@ -28,9 +29,10 @@ class Sides(NamedTuple):
     """The S axes in two parts or more, as they are merged; part p of side s is ``first_part[s] + p``.
 
     ``axis`` (S) are their numbers in the grid, ``categorical`` (S) their kinds, ``n_parts`` (S) the parts
-    they have left, ``prior[s, i]`` the cost of i parts. ``after`` and ``before`` link the parts of a side that are
-    left. ``change`` holds what the merge of two parts a < b changes in the cells' cost: of a categorical side
-    with n parts at first at ``first_change[s] + a * n + b``, of a numeric one at ``first_change[s] + a``.
+    they have left, ``prior[s, i]`` the cost of i parts. ``after`` and ``before`` link the parts of a side
+    that are left. ``change`` holds what the merge of two parts a < b changes in the cells' cost, at
+    ``first_change[s] + a * n + b`` for a categorical side with n parts at first, at ``first_change[s] + a``
+    for a numeric one.
     """
 
     axis: IntArray

@@ -123,32 +123,27 @@ def _cut_in_two(
 
 
 @inner
-def _climb_axis(problem: Problem, grid: Grid, work: Work, axis: int, toll: float) -> bool:
-    """Give an axis its best step; return whether it changed."""
-    n_parts, n_values = grid.n_parts, problem.n_values[axis]
-    if n_values < 2:
-        return False
-    if problem.categorical[axis]:
-        divide, changed = _climb_groups(
-            work.signal, problem.order[axis], problem.value_start, grid.group, problem.first_value[axis],
-            n_values, n_parts[axis] == 2, work.scores, toll,
-        )  # fmt: skip
-        n_parts[axis] = 2 if divide else 1
-        return changed
-    now = np.int64(grid.start[axis, 1]) if n_parts[axis] == 2 else np.int64(0)
-    at = _climb_interval(work.signal, problem.order[axis], problem.fresh[axis], now, toll)
-    grid.start[axis, 1] = at
-    n_parts[axis] = 2 if at > 0 else 1
-    return at != now
-
-
-@inner
 def _climb_axes(problem: Problem, grid: Grid, work: Work, axes: IntArray, toll: float) -> None:
     """Give the listed axes their best steps in turn until none changes."""
+    n_parts = grid.n_parts
     n = axes.shape[0]
     idle = 0
     for step in range(_MOST_SWEEPS * n):
-        idle = 0 if _climb_axis(problem, grid, work, axes[step % n], toll) else idle + 1
+        axis = axes[step % n]
+        changed = False
+        if problem.n_values[axis] > 1 and problem.categorical[axis]:
+            divide, changed = _climb_groups(
+                work.signal, problem.order[axis], problem.value_start, grid.group, problem.first_value[axis],
+                problem.n_values[axis], n_parts[axis] == 2, work.scores, toll,
+            )  # fmt: skip
+            n_parts[axis] = 2 if divide else 1
+        elif problem.n_values[axis] > 1:
+            now = np.int64(grid.start[axis, 1]) if n_parts[axis] == 2 else np.int64(0)
+            at = _climb_interval(work.signal, problem.order[axis], problem.fresh[axis], now, toll)
+            changed = at != now
+            grid.start[axis, 1] = at
+            n_parts[axis] = 2 if at > 0 else 1
+        idle = 0 if changed else idle + 1
         if idle >= n or work.stop[0] != 0:
             return
 

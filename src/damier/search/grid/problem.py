@@ -7,37 +7,40 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from damier.criteria import grid_cost, log_bell_table, log_binomial, log_factorials
 from damier.search.grid.state import Grid, Problem, Solution
-from damier.search.kernels import scatter
+from damier.search.kernels import CodeArray, FloatArray, IntArray, scatter
 
-IntArray = npt.NDArray[np.int64]
-
-_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+# Keys of cells are numbered anew before they exceed this.
+_LARGEST_KEY = 1 << 62
 
 
 @dataclass(frozen=True)
 class AxisCodes:
     """One variable of the search: the codes of its rows, 0 .. n_values-1, in order of value when numeric."""
 
-    codes: npt.NDArray[np.int32]
+    codes: CodeArray
     n_values: int
     categorical: bool
 
 
 @dataclass(frozen=True)
 class FoundGrid:
-    """A grid in terms of codes: for each axis with two parts or more, the part of each of its values."""
+    """A grid in terms of codes: for each axis with two parts or more, the part of each of its values.
+
+    ``cells`` are the parts of the cells that hold rows, in lexicographic order; ``counts`` their classes.
+    """
 
     cost: float
-    value_parts: dict[int, npt.NDArray[np.int32]]
+    value_parts: dict[int, CodeArray]
+    cells: CodeArray
+    counts: IntArray
 
 
 def canonical_rows(
-    axes: Sequence[AxisCodes], classes: npt.NDArray[np.int32], n_classes: int
-) -> tuple[IntArray, npt.NDArray[np.int32]]:
+    axes: Sequence[AxisCodes], classes: CodeArray, n_classes: int
+) -> tuple[IntArray, CodeArray]:
     """Return an order of the rows and names of the classes that depend on neither.
 
     Rows are sorted by a hash of their content, so that the search sees the same arrays however the rows
@@ -57,17 +60,51 @@ def canonical_rows(
     return rows, renamed
 
 
-def build_problem(axes: Sequence[AxisCodes], classes: npt.NDArray[np.int32], n_classes: int) -> Problem:
+def _most_parts(axis: AxisCodes, n_rows: int) -> int:
+    """Return how many parts an axis may have."""
+    # Boullé bounds the groups of a start by the root of N (section 5.5); intervals are given a little more.
+    return min(axis.n_values, 16 + (1 if axis.categorical else 2) * math.isqrt(n_rows))
+
+
+def _axis_prior(axis: AxisCodes, n_rows: int, most_parts: int) -> FloatArray:
+    """Return what 0 .. most_parts parts of an axis cost; one part, the axis left out, is free."""
+    parts = np.arange(1, most_parts + 1)
+    prior = np.zeros(most_parts + 1)
+    if axis.categorical:
+        prior[1:] = math.log(axis.n_values) + log_bell_table(axis.n_values, most_parts)[1:]
+    else:
+        prior[1:] = math.log(n_rows) + log_binomial(n_rows + parts - 1, parts - 1)
+    prior[:2] = 0.0
+    return prior
+
+
+def _selection_prior(n_axes: int) -> FloatArray:
+    """Return what selecting 0 .. n_axes of the axes costs."""
+    chosen = np.arange(n_axes + 1)
+    selection = np.zeros(n_axes + 1)
+    if n_axes:
+        selection[1:] = log_binomial(n_axes + chosen[1:] - 1, chosen[1:])
+    return selection + math.log(n_axes + 1)
+
+
+def alone_penalty(axis: AxisCodes, n_rows: int, n_axes: int) -> FloatArray:
+    """Return what 1, 2, ... parts of an axis cost when it is the only one selected of `n_axes`."""
+    penalty = _axis_prior(axis, n_rows, max(2, _most_parts(axis, n_rows)))[1:]
+    selection = _selection_prior(n_axes)
+    penalty[0] += selection[0]
+    penalty[1:] += selection[1]
+    return penalty[: axis.n_values]
+
+
+def build_problem(axes: Sequence[AxisCodes], classes: CodeArray, n_classes: int) -> Problem:
     """Lay out coded variables and classes for the kernels."""
     n_axes, n_rows = len(axes), classes.shape[0]
     rows, renamed = canonical_rows(axes, classes, n_classes)
     order = np.empty((n_axes, n_rows), dtype=np.int32)
     fresh = np.zeros((n_axes, n_rows), dtype=np.bool_)
     first_value = np.zeros(n_axes + 1, dtype=np.int64)
-    value_starts: list[npt.NDArray[np.int32]] = []
+    value_starts: list[CodeArray] = []
     most_parts = 2
-    # the paper bounds the groups of a start by the root of N (section 5.5); intervals are given a little more
-    most_intervals, most_groups = 16 + 2 * math.isqrt(n_rows), 16 + math.isqrt(n_rows)
     for k, axis in enumerate(axes):
         codes = np.ascontiguousarray(axis.codes[rows], dtype=np.int32)
         order[k] = np.argsort(codes, kind="stable")
@@ -77,28 +114,16 @@ def build_problem(axes: Sequence[AxisCodes], classes: npt.NDArray[np.int32], n_c
         if axis.categorical:
             value_starts.append(np.searchsorted(ordered, np.arange(axis.n_values + 1)).astype(np.int32))
         first_value[k + 1] = first_value[k] + (axis.n_values + 1 if axis.categorical else 0)
-        most_parts = max(most_parts, min(axis.n_values, most_groups if axis.categorical else most_intervals))
+        most_parts = max(most_parts, _most_parts(axis, n_rows))
     prior_of: dict[int, int] = {}
-    priors: list[npt.NDArray[np.float64]] = []
+    priors: list[FloatArray] = []
     prior_row = np.zeros(n_axes, dtype=np.int64)
-    parts = np.arange(1, most_parts + 1)
     for k, axis in enumerate(axes):
-        sort = axis.n_values if axis.categorical else 0
-        if sort not in prior_of:
-            prior_of[sort] = len(priors)
-            prior = np.zeros(most_parts + 1)
-            if axis.categorical:
-                prior[1:] = math.log(axis.n_values) + log_bell_table(axis.n_values, most_parts)[1:]
-            else:
-                prior[1:] = math.log(n_rows) + log_binomial(n_rows + parts - 1, parts - 1)
-            prior[:2] = 0.0
-            priors.append(prior)
-        prior_row[k] = prior_of[sort]
-    chosen = np.arange(n_axes + 1)
-    selection = np.zeros(n_axes + 1)
-    if n_axes:
-        selection[1:] = log_binomial(n_axes + chosen[1:] - 1, chosen[1:])
-    selection += math.log(n_axes + 1)
+        kind = axis.n_values if axis.categorical else 0
+        if kind not in prior_of:
+            prior_of[kind] = len(priors)
+            priors.append(_axis_prior(axis, n_rows, most_parts))
+        prior_row[k] = prior_of[kind]
     logs = np.zeros(n_rows + n_classes + 1)
     logs[1:] = np.log(np.arange(1, n_rows + n_classes + 1))
     return Problem(
@@ -111,7 +136,7 @@ def build_problem(axes: Sequence[AxisCodes], classes: npt.NDArray[np.int32], n_c
         value_start=np.concatenate([*value_starts, np.zeros(1, dtype=np.int32)]),
         prior_row=prior_row,
         axis_prior=np.array(priors) if priors else np.zeros((1, 3)),
-        selection=selection,
+        selection=_selection_prior(n_axes),
         logs=logs,
         log_factorials=np.array(log_factorials(n_rows + n_classes)),
         n_classes=n_classes,
@@ -127,7 +152,7 @@ def put_aside(problem: Problem, grid: Grid) -> Solution:
     return Solution(grid.n_parts.copy(), grid.start.copy(), group, float(grid.cost[0]))
 
 
-def _by_first_value(groups: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
+def _by_first_value(groups: CodeArray) -> CodeArray:
     _, first, inverse = np.unique(groups, return_index=True, return_inverse=True)
     return np.argsort(np.argsort(first))[inverse].astype(np.int32)
 
@@ -146,11 +171,9 @@ def signature(problem: Problem, solution: Solution) -> bytes:
     return np.concatenate(pieces).tobytes() if pieces else b""
 
 
-def in_codes(
-    problem: Problem, axes: Sequence[AxisCodes], solution: Solution
-) -> dict[int, npt.NDArray[np.int32]]:
+def in_codes(problem: Problem, axes: Sequence[AxisCodes], solution: Solution) -> dict[int, CodeArray]:
     """Part of each value, for each axis in two parts or more; groups are numbered by their first value."""
-    parts: dict[int, npt.NDArray[np.int32]] = {}
+    parts: dict[int, CodeArray] = {}
     for k in np.flatnonzero(solution.n_parts > 1).tolist():
         n_parts, n_values = int(solution.n_parts[k]), axes[k].n_values
         if axes[k].categorical:
@@ -166,34 +189,40 @@ def in_codes(
 
 def count_cells(
     axes: Sequence[AxisCodes],
-    classes: npt.NDArray[np.int32],
+    classes: CodeArray,
     n_classes: int,
-    value_parts: dict[int, npt.NDArray[np.int32]],
-) -> tuple[npt.NDArray[np.int32], IntArray]:
+    value_parts: dict[int, CodeArray],
+) -> tuple[CodeArray, IntArray]:
     """Return the parts of the non-empty cells, sorted, and their class counts."""
-    n_rows = classes.shape[0]
-    rows = np.empty((n_rows, len(value_parts)), dtype=np.int32)
+    keys, n_keys = np.zeros(classes.shape[0], dtype=np.int64), 1
+    for k, parts in value_parts.items():
+        n_parts = int(parts.max()) + 1
+        if n_keys > _LARGEST_KEY // n_parts:
+            distinct, keys = np.unique(keys, return_inverse=True)
+            n_keys = distinct.size
+        keys = keys * n_parts + parts[axes[k].codes]
+        n_keys *= n_parts
+    distinct, rows, cell_of = np.unique(keys, return_index=True, return_inverse=True)
+    cells = np.empty((distinct.size, len(value_parts)), dtype=np.int32)
     for column, (k, parts) in enumerate(value_parts.items()):
-        rows[:, column] = parts[axes[k].codes]
-    if not value_parts:
-        return np.zeros((1, 0), np.int32), np.bincount(classes, minlength=n_classes)[None, :].astype(np.int64)
-    cells, cell_of = np.unique(rows, axis=0, return_inverse=True)
-    flat = np.bincount(cell_of.reshape(-1) * n_classes + classes, minlength=cells.shape[0] * n_classes)
-    return cells, flat.reshape(cells.shape[0], n_classes).astype(np.int64)
+        cells[:, column] = parts[axes[k].codes[rows]]
+    counts = np.bincount(cell_of * n_classes + classes, minlength=distinct.size * n_classes)
+    return cells, counts.reshape(distinct.size, n_classes).astype(np.int64, copy=False)
 
 
-def exact_cost(
+def found_grid(
     axes: Sequence[AxisCodes],
-    classes: npt.NDArray[np.int32],
+    classes: CodeArray,
     n_classes: int,
-    value_parts: dict[int, npt.NDArray[np.int32]],
-) -> float:
-    """Cost of a grid, from scratch."""
-    _, counts = count_cells(axes, classes, n_classes, value_parts)
+    value_parts: dict[int, CodeArray],
+) -> FoundGrid:
+    """Count the cells of a grid, and compute its cost from scratch."""
+    cells, counts = count_cells(axes, classes, n_classes, value_parts)
     sizes = {k: int(parts.max()) + 1 for k, parts in value_parts.items()}
-    return grid_cost(
+    cost = grid_cost(
         counts,
         len(axes),
         [n for k, n in sizes.items() if not axes[k].categorical],
         [(axes[k].n_values, n) for k, n in sizes.items() if axes[k].categorical],
     )
+    return FoundGrid(cost, value_parts, cells, counts)

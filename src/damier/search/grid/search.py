@@ -6,55 +6,54 @@ as it was when its round began, so the result for a seed does not depend on how 
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import itertools
 import math
 import queue
-import threading
-import time
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-import numpy.typing as npt
 
-from damier.search.grid.problem import AxisCodes, FoundGrid, build_problem, exact_cost, in_codes, signature
+from damier.search.axis.alone import Alone, partition_alone
+from damier.search.grid.problem import (
+    AxisCodes,
+    FoundGrid,
+    alone_penalty,
+    build_problem,
+    found_grid,
+    in_codes,
+    signature,
+)
 from damier.search.grid.starts import Climber, Start
 from damier.search.grid.state import EPSILON, Problem, Solution
+from damier.search.kernels import CodeArray
+from damier.search.run import Run, Stopped
 
 DEFAULT_EFFORT = 4
-ENDLESS_EFFORT = 40
+PAIR_EFFORT = 2
+# 2 to this many starts are as good as no end.
+_ENDLESS_EFFORT = 40
 
 _ROUND = 6
-_FIRST = ("single axes", "forward", "screen", "rank one", "halves", "dense")
-_BLIND = ("rank one", "few", "screen", "rank one", "halves", "dense")
-_AROUND = ("widen", "drop", "nudge", "widen", "rank one", "nudge")
-_ABROAD = ("nudge", "widen", "screen", "drop", "forward", "few")
+_FIRST_ROUND = ("single axes", "forward", "screen", "rank one", "halves", "dense")
+# Rounds while nothing informative is known, then in turn near the best grid and farther from it.
+_ROUND_WITHOUT_GRID = ("rank one", "few", "screen", "rank one", "halves", "dense")
+_ROUND_NEAR = ("widen", "drop", "nudge", "widen", "rank one", "nudge")
+_ROUND_FAR = ("nudge", "widen", "screen", "drop", "forward", "few")
 _DIVERSE = ("forward", "single axes", "few", "dense")
-
-
-@dataclass(frozen=True)
-class SearchProgress:
-    """What is known after a round: the best cost and level so far, its axes, starts run, seconds spent."""
-
-    cost: float
-    level: float
-    axes: tuple[int, ...]
-    n_starts: int
-    seconds: float
+_PAIR = ("halves", "few", "screen", "dense", "few", "widen", "nudge")
 
 
 @dataclass(frozen=True)
 class GridSearch:
-    """The outcome of a search: the best grid, the distinct local optima met if asked for, and how it went."""
+    """What a search found: the best grid, the distinct local optima met if asked for, and its starts."""
 
     best: FoundGrid
     null_cost: float
     others: tuple[FoundGrid, ...]
     n_starts: int
-    seconds: float
-    interrupted: bool
 
 
 @dataclass
@@ -77,6 +76,10 @@ def _better(new: Solution, old: Solution) -> bool:
     return new.cost < old.cost + EPSILON and int(new.n_parts.sum()) < int(old.n_parts.sum())
 
 
+def _starts_allowed(effort: int) -> int:
+    return 1 << min(effort, _ENDLESS_EFFORT)
+
+
 def _rounds(state: _State, effort: int, seed: int) -> Iterator[list[Start]]:
     """Yield the starts of each round until the search has done enough for its effort.
 
@@ -84,15 +87,14 @@ def _rounds(state: _State, effort: int, seed: int) -> Iterator[list[Start]]:
     enough for patterns that show at all. With something found it ends after 2^effort starts, and at least a
     round, that did not better it.
     """
-    allowed = 2**effort
-    number = 0
-    while True:
+    allowed = _starts_allowed(effort)
+    for number in itertools.count():
         if number == 0:
-            kinds: tuple[str, ...] = _FIRST
+            kinds = _FIRST_ROUND
         elif not state.informative:
-            kinds = _BLIND
+            kinds = _ROUND_WITHOUT_GRID
         else:
-            kinds = _AROUND if number % 2 else _ABROAD
+            kinds = _ROUND_NEAR if number % 2 else _ROUND_FAR
         if number > 0 and state.idle >= (allowed if state.informative else allowed + _ROUND):
             return
         starts = []
@@ -107,7 +109,6 @@ def _rounds(state: _State, effort: int, seed: int) -> Iterator[list[Start]]:
                 amount = (1 + (number + place) % 4) / 4
             starts.append(Start(kind, (seed, number, place), state.best, amount))
         yield starts
-        number += 1
 
 
 def _diverse_rounds(state: _State, problem: Problem, n_starts: int, seed: int) -> Iterator[list[Start]]:
@@ -126,15 +127,13 @@ def _diverse_rounds(state: _State, problem: Problem, n_starts: int, seed: int) -
 
 def search_grid(
     axes: Sequence[AxisCodes],
-    classes: npt.NDArray[np.int32],
+    classes: CodeArray,
     n_classes: int,
     *,
     effort: int | None = None,
-    time_limit: float | None = None,
     seed: int = 0,
-    n_threads: int = 1,
     n_diverse: int = 0,
-    progress: Callable[[SearchProgress], None] | None = None,
+    run: Run | None = None,
 ) -> GridSearch:
     """Search for the grid of least cost (Boullé, "Data grid models", formula 3).
 
@@ -145,121 +144,92 @@ def search_grid(
     effort : int, optional
         The search goes on for 2^effort starts after its last success. By default 4, or, when there is a
         time limit, as long as that allows.
-    time_limit : float, optional
-        Seconds after which the best grid found so far is returned.
     seed : int
-        Same data, same seed, same grid (unless a time limit cuts the search short).
-    n_threads : int
-        Threads that share each round of starts.
+        Same data, same seed, same grid (unless the run is stopped).
     n_diverse : int
         Starts on random subsets of the axes made after the search; if any, the distinct local optima met are
         returned too.
-    progress : callable, optional
-        Called after each round.
+    run : Run, optional
+        Threads that share each round of starts, the time limit, and what to do with reports. When it is
+        stopped, the best grid found so far is returned.
     """
-    if time_limit is not None:
-        _compile()
-    began = time.monotonic()
+    run = Run() if run is None else run
     if effort is None:
-        effort = DEFAULT_EFFORT if time_limit is None else ENDLESS_EFFORT
+        effort = DEFAULT_EFFORT if run.time_limit is None else _ENDLESS_EFFORT
+    compile_kernels(n_classes, run)
     problem = build_problem(axes, classes, n_classes)
-    stop = np.zeros(1, dtype=np.uint8)
-    climbers: queue.SimpleQueue[Climber] = queue.SimpleQueue()
-    first = Climber(problem, stop)
+    first = Climber(problem, run.stop)
     null = first.null()
-    climbers.put(first)
-    for _ in range(1, max(1, min(n_threads, _ROUND))):
-        climbers.put(Climber(problem, stop, first.alone))
     state = _State(null, null.cost)
-    interrupted = False
-    timer = threading.Timer(max(0.0, time_limit), stop.fill, [1]) if time_limit is not None else None
-    if timer is not None:
-        timer.daemon = True
-        timer.start()
     if n_classes > 1 and first.axes.size > 0:
-        try:
-            interrupted = _run_rounds(
-                state, problem, climbers, stop, effort, seed, n_diverse, began, progress
-            )
-        finally:
-            stop[0] = 1
-            if timer is not None:
-                timer.cancel()
-
-    def in_found(solution: Solution) -> FoundGrid:
-        parts = in_codes(problem, axes, solution)
-        return FoundGrid(exact_cost(axes, classes, n_classes, parts), parts)
-
+        n_more = min(run.n_threads, _ROUND) - 1
+        climbers = [first, *(Climber(problem, run.stop, first.alone) for _ in range(n_more))]
+        rounds = itertools.chain(
+            _rounds(state, effort, seed), _diverse_rounds(state, problem, n_diverse, seed)
+        )
+        _run_rounds(state, problem, climbers, rounds, n_diverse > 0, run)
+    run.stop_clock()
     others = sorted(
         (one for one in state.optima.values() if one.cost < null.cost - EPSILON),
         key=lambda one: (one.cost, int(one.n_parts.sum())),
     )
     return GridSearch(
-        best=in_found(state.best),
-        null_cost=exact_cost(axes, classes, n_classes, {}),
-        others=tuple(in_found(one) for one in others),
+        best=found_grid(axes, classes, n_classes, in_codes(problem, axes, state.best)),
+        null_cost=found_grid(axes, classes, n_classes, {}).cost,
+        others=tuple(found_grid(axes, classes, n_classes, in_codes(problem, axes, one)) for one in others),
         n_starts=state.n_starts,
-        seconds=time.monotonic() - began,
-        interrupted=interrupted,
     )
 
 
+def compile_kernels(n_classes: int, run: Run) -> None:
+    """Compile before the clock of a limited run starts, so that it does not eat the time given."""
+    if run.time_limit is not None:
+        run.stop_clock()
+        _search_tiny_table(min(n_classes, 3))
+        run.start_clock()
+
+
 @functools.cache
-def _compile() -> None:
-    """Search a tiny table, so that compiling the kernels does not eat the time a search is given."""
+def _search_tiny_table(n_classes: int) -> None:
     rows = np.arange(32, dtype=np.int32)
     axes = [AxisCodes(rows % 8, 8, False), AxisCodes(rows // 8, 4, True), AxisCodes(rows % 3, 3, False)]
     classes = ((rows % 8 > 3) ^ (rows // 8 > 1)).astype(np.int32)
-    search_grid(axes, classes, 2, effort=3)
+    classes[0] = n_classes - 1
+    search_grid(axes, classes, n_classes, effort=3)
 
 
 def _run_rounds(
     state: _State,
     problem: Problem,
-    climbers: queue.SimpleQueue[Climber],
-    stop: npt.NDArray[np.uint8],
-    effort: int,
-    seed: int,
-    n_diverse: int,
-    began: float,
-    progress: Callable[[SearchProgress], None] | None,
-) -> bool:
-    """Run rounds until the search has done enough or is stopped; True if the user interrupted it."""
+    climbers: Sequence[Climber],
+    rounds: Iterator[list[Start]],
+    collect: bool,
+    run: Run,
+) -> None:
+    """Run rounds until the search has done enough or is stopped; keep local optima with `collect`."""
+    free: queue.SimpleQueue[Climber] = queue.SimpleQueue()
+    for climber in climbers:
+        free.put(climber)
+    for starts in rounds:
+        solutions: list[Solution | None] = [None] * len(starts)
 
-    def run(start: Start) -> Solution | None:
-        if stop[0]:
-            return None
-        climber = climbers.get()
-        try:
-            return climber.run(start)
-        finally:
-            climbers.put(climber)
+        def climb(place: int, starts: list[Start] = starts, found: list[Solution | None] = solutions) -> None:
+            climber = free.get()
+            try:
+                found[place] = climber.run(starts[place])
+            finally:
+                free.put(climber)
 
-    # kernels run outside the main thread, which stays free to receive Ctrl-C
-    with ThreadPoolExecutor(climbers.qsize()) as pool:
-        futures: list[Future[Solution | None]] = []
-        try:
-            for starts in itertools.chain(
-                _rounds(state, effort, seed), _diverse_rounds(state, problem, n_diverse, seed)
-            ):
-                futures = [pool.submit(run, start) for start in starts]
-                solutions = [future.result() for future in futures]
-                _take(state, problem, solutions, n_diverse > 0)
-                if progress is not None:
-                    level = max(0.0, 1.0 - state.best.cost / state.null_cost) if state.null_cost else 0.0
-                    selected = tuple(np.flatnonzero(state.best.n_parts > 1).tolist())
-                    progress(
-                        SearchProgress(
-                            state.best.cost, level, selected, state.n_starts, time.monotonic() - began
-                        )
-                    )
-                if stop[0]:
-                    break
-        except KeyboardInterrupt:
-            stop[0] = 1
-            _take(state, problem, [future.result() for future in futures], n_diverse > 0)
-            return True
-    return False
+        with contextlib.suppress(Stopped):  # what was found counts
+            run.map(climb, range(len(starts)))
+        _take(state, problem, solutions, collect)
+        level = max(0.0, 1.0 - state.best.cost / state.null_cost) if state.null_cost else 0.0
+        n_selected = int((state.best.n_parts > 1).sum())
+        run.report(
+            f"{n_selected} variables in the grid", cost=state.best.cost, level=level, done=state.n_starts
+        )
+        if run.stopped:
+            return
 
 
 def _take(state: _State, problem: Problem, solutions: Sequence[Solution | None], collect: bool) -> None:
@@ -277,52 +247,45 @@ def _take(state: _State, problem: Problem, solutions: Sequence[Solution | None],
     state.idle = 0 if improved else state.idle + len(solutions)
 
 
-@dataclass(frozen=True)
-class AloneAxis:
-    """What one variable tells alone: its cost as one of two on offer, and the part of each of its values."""
-
-    cost: float
-    parts: npt.NDArray[np.int32] | None
-
-
-def search_alone(
-    axis: AxisCodes, classes: npt.NDArray[np.int32], n_classes: int, *, seed: int = 0
-) -> AloneAxis:
-    """Partition one variable, to be used by `search_pair` for all of its pairs."""
-    # a constant companion makes it one of two variables on offer, as in a pair
-    companion = AxisCodes(np.zeros_like(axis.codes), 1, False)
-    problem = build_problem([axis, companion], classes, n_classes)
-    climber = Climber(problem, np.zeros(1, dtype=np.uint8))
-    best = null = climber.null()
-    for number, kind in enumerate(("single axes", "dense", "dense")):
-        found = climber.run(Start(kind, (seed, number), null, 1.0))
-        if _better(found, best):
-            best = found
-    return AloneAxis(best.cost, in_codes(problem, [axis, companion], best).get(0))
+def search_alone(axis: AxisCodes, classes: CodeArray, n_classes: int) -> Alone:
+    """Partition one variable at the cost it has in a grid of two on offer, for `search_pair`."""
+    penalty = alone_penalty(axis, classes.shape[0], 2)
+    ordered = not axis.categorical
+    return partition_alone(axis.codes, axis.n_values, classes, n_classes, penalty, ordered=ordered)
 
 
 def search_pair(
     axes: Sequence[AxisCodes],
-    alone: Sequence[AloneAxis],
-    classes: npt.NDArray[np.int32],
+    alone: Sequence[Alone],
+    classes: CodeArray,
     n_classes: int,
     *,
-    effort: int = 2,
+    effort: int = PAIR_EFFORT,
     seed: int = 0,
+    run: Run | None = None,
 ) -> tuple[float, float]:
-    """Return the cost of no variable, and the least cost found with the two given."""
+    """Return the cost of no variable, and the least cost found with the two given.
+
+    ``alone`` is what `search_alone` found for each of the two.
+
+    Raises
+    ------
+    Stopped
+        If the run is stopped.
+    """
+    run = Run() if run is None else run
     problem = build_problem(axes, classes, n_classes)
-    climber = Climber(problem, np.zeros(1, dtype=np.uint8))
+    climber = Climber(problem, run.stop)
     null = climber.null()
     state = _State(climber.cross([one.parts for one in alone], seed), null.cost)
-    kinds = ("halves", "few", "screen", "dense", "few", "widen", "nudge")
-    for start in range(10**6):
-        kind = kinds[start % len(kinds)]
-        solution = climber.run(Start(kind, (seed, 2, start), state.best, 0.5))
+    for start in itertools.count():
+        solution = climber.run(Start(_PAIR[start % len(_PAIR)], (seed, 2, start), state.best, 0.5))
+        run.check()
         state.idle += 1
         if _better(solution, state.best):
             state.best = solution
             state.idle = 0
-        if state.idle >= 2**effort and start + 1 >= len(kinds):
+        if state.idle >= _starts_allowed(effort) and start + 1 >= len(_PAIR):
             break
-    return null.cost, min(null.cost, state.best.cost, *(one.cost for one in alone))
+    costs_alone = [one.cost for one in alone if len(one.counts) > 1]
+    return null.cost, min(null.cost, state.best.cost, *costs_alone)

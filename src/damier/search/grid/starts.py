@@ -13,15 +13,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from damier.search.axis.alone import Alone, partition_alone
 from damier.search.grid.axes import polish
 from damier.search.grid.merge import greedy_merge
 from damier.search.grid.needle import climb, screen
 from damier.search.grid.problem import put_aside
-from damier.search.grid.state import EPSILON, Problem, Solution, load_parts, new_grid, new_work
-
-Axes = npt.NDArray[np.int64]
+from damier.search.grid.state import EPSILON, Problem, Solution, StopFlag, load_parts, new_grid, new_work
+from damier.search.kernels import BoolArray, CodeArray, FloatArray, IntArray, WordArray
 
 _JITTER = 0.15
 _SCREEN_ROWS = 2048
@@ -41,26 +40,14 @@ class Start:
     only: tuple[int, ...] | None = None
 
 
-@dataclass(frozen=True)
-class AxisAlone:
-    """The best partition of one axis by itself, in the terms of a solution, and what it costs."""
-
-    n_parts: int
-    start: npt.NDArray[np.int32]
-    group: npt.NDArray[np.int32]
-    cost: float
-
-
 class Climber:
     """One thread's memory, and the starts it can be asked for.
 
-    Every start takes its own random generator and returns the grid it ended with. What each axis tells alone
-    is kept in ``alone``, which the climbers of one search share: it is the same whoever finds it.
+    Every start takes its own random generator and returns the grid it ended with. The partition of each axis
+    alone is kept in ``alone``, which the climbers of one search share: it is the same whoever finds it.
     """
 
-    def __init__(
-        self, problem: Problem, stop: npt.NDArray[np.uint8], alone: dict[int, AxisAlone] | None = None
-    ) -> None:
+    def __init__(self, problem: Problem, stop: StopFlag, alone: dict[int, Alone] | None = None) -> None:
         self.problem = problem
         self.alone = {} if alone is None else alone
         self.grid = new_grid(problem)
@@ -70,7 +57,7 @@ class Climber:
         # A grid costs no less than the prior of any variable in it: one that costs more than the null model
         # just to be cut in two (an identifier, say) is in no grid worth having.
         cut_in_two = problem.axis_prior[problem.prior_row, 2]
-        self.axes: Axes = np.flatnonzero((problem.n_values > 1) & (cut_in_two < self.null().cost))
+        self.axes: IntArray = np.flatnonzero((problem.n_values > 1) & (cut_in_two < self.null().cost))
         self.log2_rows = max(1, int(math.log2(max(2, self.n_rows))))
         self.kinds: dict[str, Callable[[Start, np.random.Generator], Solution]] = {
             "single axes": self._single_axes,
@@ -109,7 +96,7 @@ class Climber:
         self.grid.group[:] = solution.group
         load_parts(self.problem, self.grid, self.work)
 
-    def _polish(self, rng: np.random.Generator, axes: Axes, may_resize: bool) -> None:
+    def _polish(self, rng: np.random.Generator, axes: IntArray, may_resize: bool) -> None:
         polish(self.problem, self.grid, self.work, axes.copy(), may_resize, int(rng.integers(1 << 62)))
 
     def _settle(self, rng: np.random.Generator) -> Solution:
@@ -127,48 +114,49 @@ class Climber:
                 break
         return put_aside(self.problem, self.grid)
 
-    def _alone(self, axis: int) -> AxisAlone:
-        """Return the best partition of an axis by itself."""
-        known = self.alone.get(axis)
-        if known is not None:
-            return known
-        self.grid.n_parts[:] = 1
-        load_parts(self.problem, self.grid, self.work)
-        self._polish(np.random.default_rng(axis), np.array([axis]), True)
-        found = put_aside(self.problem, self.grid)
-        alone = AxisAlone(
-            int(found.n_parts[axis]),
-            found.start[axis].copy(),
-            found.group[self._values(axis)].copy() if self.problem.categorical[axis] else found.group[:0],
-            found.cost,
-        )
-        if not self.stop[0]:  # cut short, it would not be the same for all
-            self.alone[axis] = alone
-        return alone
+    def _alone(self, axis: int) -> Alone:
+        """Return the best partition of an axis by itself, at the cost it has as the only one selected."""
+        if axis not in self.alone:
+            problem, order = self.problem, self.problem.order[axis]
+            prior = problem.axis_prior[problem.prior_row[axis], 1 : problem.n_values[axis] + 1]
+            self.alone[axis] = partition_alone(
+                self._codes(axis),
+                int(problem.n_values[axis]),
+                problem.classes[order],
+                problem.n_classes,
+                prior + np.where(np.arange(prior.size) > 0, problem.selection[1], problem.selection[0]),
+                ordered=not problem.categorical[axis],
+            )
+        return self.alone[axis]
 
-    def each_axis(self) -> tuple[Solution, npt.NDArray[np.float64]]:
-        """Return every axis' own best partition, all in one solution, and the cost each has alone."""
-        null = self.null()
-        together = Solution(null.n_parts.copy(), null.start.copy(), null.group.copy(), math.nan)
-        costs = np.full(self.n_axes, null.cost)
+    def _codes(self, axis: int) -> CodeArray:
+        """Return the value codes of an axis in the order of its rows."""
+        if self.problem.categorical[axis]:
+            values = self._values(axis)
+            sizes = np.diff(self.problem.value_start[values.start : values.stop + 1])
+            return np.repeat(np.arange(sizes.size, dtype=np.int32), sizes)
+        return (np.cumsum(self.problem.fresh[axis]) - 1).astype(np.int32)
+
+    def _set_parts(self, axis: int, parts: IntArray) -> None:
+        """Give an axis of the grid the parts of its values."""
+        n_parts = int(parts.max()) + 1
+        self.grid.n_parts[axis] = n_parts
+        if self.problem.categorical[axis]:
+            self.grid.group[self._values(axis)] = parts
+        else:
+            first_rows = np.flatnonzero(self.problem.fresh[axis])
+            self.grid.start[axis, :n_parts] = first_rows[np.searchsorted(parts, np.arange(n_parts))]
+
+    def _informative(self) -> list[int]:
+        """List the axes that inform alone, the most informative first."""
+        found = []
         for axis in self.axes.tolist():
             if self.stop[0]:
                 break
             alone = self._alone(axis)
-            if alone.n_parts > 1:
-                costs[axis] = alone.cost
-                together.n_parts[axis] = alone.n_parts
-                together.start[axis] = alone.start
-                if self.problem.categorical[axis]:
-                    together.group[self._values(axis)] = alone.group
-        return together, costs
-
-    def _copy_axis(self, axis: int, source: Any, target: Any) -> None:
-        target.n_parts[axis] = source.n_parts[axis]
-        target.start[axis] = source.start[axis]
-        if self.problem.categorical[axis]:
-            values = self._values(axis)
-            target.group[values] = source.group[values]
+            if len(alone.counts) > 1:
+                found.append((alone.cost, axis))
+        return [axis for _, axis in sorted(found)]
 
     def _values(self, axis: int) -> slice:
         base = int(self.problem.first_value[axis])
@@ -176,37 +164,26 @@ class Climber:
 
     def _single_axes(self, _start: Start, rng: np.random.Generator) -> Solution:
         """Cross the partitions the most informative axes have alone."""
-        together, costs = self.each_axis()
-        best = np.argsort(costs, kind="stable")[: self.log2_rows]
         self.grid.n_parts[:] = 1
-        for axis in best:
-            self._copy_axis(int(axis), together, self.grid)
+        for axis in self._informative()[: self.log2_rows]:
+            self._set_parts(axis, self._alone(axis).parts)
         return self._settle(rng)
 
-    def cross(self, parts: Sequence[npt.NDArray[np.int32] | None], seed: int) -> Solution:
-        """Settle from given partitions: the part of each value of each axis, None where it stays whole."""
+    def cross(self, parts: Sequence[IntArray], seed: int) -> Solution:
+        """Settle from given partitions: the part of each value of each axis."""
         self.grid.n_parts[:] = 1
         for axis, of_values in enumerate(parts):
-            if of_values is None:
-                continue
-            n_parts = int(of_values.max()) + 1
-            self.grid.n_parts[axis] = n_parts
-            if self.problem.categorical[axis]:
-                self.grid.group[self._values(axis)] = of_values
-            else:
-                first_rows = np.flatnonzero(self.problem.fresh[axis])
-                self.grid.start[axis, :n_parts] = first_rows[np.searchsorted(of_values, np.arange(n_parts))]
+            self._set_parts(axis, of_values)
         return self._settle(np.random.default_rng(seed))
 
     def _forward(self, start: Start, rng: np.random.Generator) -> Solution:
         """Add what helps, from the partition of one axis: the best, or later any that informs alone."""
-        together, costs = self.each_axis()
-        informative = np.flatnonzero(together.n_parts > 1)
-        if informative.size == 0:
+        informative = self._informative()
+        if not informative:
             return self.null()
-        first = int(np.argmin(costs)) if start.amount >= 1 else int(rng.choice(informative))
+        first = informative[0] if start.amount >= 1 else int(rng.choice(sorted(informative)))
         self.grid.n_parts[:] = 1
-        self._copy_axis(first, together, self.grid)
+        self._set_parts(first, self._alone(first).parts)
         load_parts(self.problem, self.grid, self.work)
         self._polish(rng, self.axes, True)
         return self._settle_as_is(rng)
@@ -264,7 +241,7 @@ class Climber:
         return self._settle(rng)
 
     def _dense(self, _start: Start, rng: np.random.Generator) -> Solution:
-        """N^(1/s) parts on s axes (paper 000, section 5.4)."""
+        """N^(1/s) parts on s axes (Boullé, "Data grid models", section 5.4)."""
         self.grid.n_parts[:] = 1
         n = int(rng.integers(1, min(self.log2_rows, self.axes.size) + 1))
         for axis in self._some_axes(rng, n):
@@ -278,14 +255,14 @@ class Climber:
             self._random_parts(rng, axis, int(rng.integers(3, 9)))
         return self._settle(rng)
 
-    def _target(self, rng: np.random.Generator) -> npt.NDArray[np.float64]:
+    def _target(self, rng: np.random.Generator) -> FloatArray:
         """Return the centred indicator of a random half of the classes."""
         n_classes = self.problem.n_classes
         half = rng.permutation(n_classes) < max(1, n_classes // 2)
         indicator = half[self.problem.classes].astype(np.float64)
         return np.asarray(indicator - indicator.mean())
 
-    def _climb(self, target: npt.NDArray[np.float64], sets: Axes, others: Axes, toll: float) -> Any:
+    def _climb(self, target: FloatArray, sets: IntArray, others: IntArray, toll: float) -> Any:
         scores = np.zeros(sets.shape[0])
         starts, groups = self.cuts
         climb(self.problem, self.grid, self.work, target, starts, groups, sets, others, toll, scores)
@@ -301,7 +278,7 @@ class Climber:
         target = self._target(rng)
         norm = math.sqrt(float(target @ target))
         n = min(self.log2_rows, self.axes.size)
-        best: tuple[float, Axes, Any] | None = None
+        best: tuple[float, IntArray, Any] | None = None
         best_merit = -math.inf
         for _ in range(max(1, round(12 * start.amount))):
             size = n if rng.random() < 0.5 else int(rng.integers(1, n + 1))
@@ -326,7 +303,7 @@ class Climber:
     def _promising(self, score: float, n_cuts: int, norm: float) -> bool:
         """Whether a rank-one score may pay for its cuts.
 
-        The two halves it tells apart shorten the labels by about z^2 / 2, z = score / norm; a third of the
+        The two halves it separates shorten the labels by about z^2 / 2, z = score / norm; a third of the
         price is asked for, because cuts still to be moved cost much of the score.
         """
         return 0.5 * (score / norm) ** 2 > 0.3 * n_cuts * 2.0 * math.log(self.n_rows)
@@ -438,7 +415,7 @@ class Climber:
         return self._settle(rng)
 
 
-def _packed(flags: npt.NDArray[np.bool_]) -> npt.NDArray[np.uint64]:
+def _packed(flags: BoolArray) -> WordArray:
     """Pack flags into 64-bit words, the last one filled up with zeros."""
     n_words = -(-flags.size // 64)
     padded = np.zeros(n_words * 64, dtype=np.bool_)
