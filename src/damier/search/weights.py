@@ -1,193 +1,322 @@
-"""Weights for the variables of a naive Bayes, so that redundant ones stop being counted twice.
+"""Weights of the variables of a naive Bayes, so that redundant ones are not counted twice.
 
 A model is a vector of weights between 0 and 1: the evidence of variable k is multiplied by its weight. Its
-cost is a prior on the number of variables plus the negative log-likelihood of the classes. Two searches are
-run and averaged: selections of whole variables (weights 0 or 1), forward and backward from several random
-orders, the models on the way weighted by their compression gain (Boullé's data grids paper, section 7.2.2);
-and fractional weights by coordinate steps of 1, 1/2, 1/4, ...
+cost is a prior on the sum of the weights plus the negative log-likelihood of the classes. Two searches are
+averaged: selections of whole variables (weights 0 or 1), forward and backward from several random orders,
+where the models on the way are weighted by their compression gain (Boullé, 2007); and fractional weights,
+found by coordinate steps of 1, 1/2, 1/4, ...
 
-Legend of the kernels: N rows, W classes; ``scores[n, w]`` the log-odds so far, ``chance[n, w]`` the same as
-probabilities, ``table[part, w]`` the evidence of a part of the variable tried, ``part[n]`` the row's part.
+Rows that agree in all their parts and in their class are counted once, with their total weight, and the rows
+are sorted by weight and content: sums do not depend on the order of the rows, to the last bit.
+
+In the kernels, N is the number of distinct rows and W the number of classes. A step multiplies the
+probabilities of the classes by the few distinct factors ``exp(step * evidence)`` of one variable. The sum of
+the probabilities after it, the mass of the row, gives the new likelihood without an exponential per row.
 """
 
 from __future__ import annotations
 
-from typing import Any
+import math
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import gammaln
 
-from damier.search.kernels import kernel
-from damier.search.run import Run
+from damier.search.kernels import BoolArray, CodeArray, FloatArray, IntArray, inner, kernel, scatter
+from damier.search.run import Run, Stopped
 
-IntArray = npt.NDArray[np.int64]
-CodeArray = npt.NDArray[np.int32]
-FloatArray = npt.NDArray[np.float64]
+# A cost must fall by more than rounding errors.
+_LEAST_GAIN = 1e-9
+# Products of masses are kept in a range where one more mass cannot overflow.
+_LARGE = 1e150
+# Below, a probability is worked out anew from the scores: products would lose it for good.
+_SMALL = 1e-250
 
 
-@kernel
-def _loss_with(
-    chance: FloatArray,
-    own: FloatArray,
-    ratio: FloatArray,
-    own_step: FloatArray,
+class Problem(NamedTuple):
+    """What the search is given.
+
+    ``part[k, n]`` is the row of the tables that holds the part of row n; the parts of variable k have the
+    rows ``first[k]`` to ``first[k + 1]``.
+    """
+
+    part: CodeArray  # (K, N)
+    target: CodeArray  # (N,)
+    weight: FloatArray  # (N,)
+    first: IntArray  # (K + 1,)
+    table: FloatArray  # (parts, W): evidence of each part for each class
+    own_table: FloatArray  # (parts, W): the same for a row's own class, without the row
+    own_sum: FloatArray  # (K,): sum over the rows of their own evidence
+    log_prior: FloatArray  # (W,)
+
+
+class State(NamedTuple):
+    """The model at hand, and what is known of each row under it."""
+
+    weights: FloatArray  # (K,)
+    sums: FloatArray  # sum of the weights, negative log-likelihood, cost, cost without any variable
+    scores: FloatArray  # (N, W): logarithms of the probabilities, up to a constant per row
+    others: FloatArray  # (N, W): probabilities of the classes, zero for the row's own
+    mine: FloatArray  # (N,): probability of the row's own class
+    ratio: FloatArray  # (largest number of parts, W): factors of the step at hand
+    own_ratio: FloatArray  # the same for the row's own class
+
+
+@inner
+def _prior(n_variables: int, selected: float) -> float:
+    """Cost of the number of variables and of their choice."""
+    cost = math.log(n_variables + 1.0)
+    if selected > 0:
+        cost += math.lgamma(n_variables + selected) - math.lgamma(selected + 1) - math.lgamma(n_variables)
+    return cost
+
+
+@inner
+def _normalise(scores: FloatArray, y: int, others: FloatArray) -> float:
+    """Set the probabilities of the other classes of one row; return that of its own."""
+    top = scores.max()
+    total = 0.0
+    for w in range(scores.size):
+        others[w] = math.exp(scores[w] - top)
+        total += others[w]
+    for w in range(scores.size):
+        others[w] /= total
+    mine = others[y]
+    others[y] = 0.0
+    return mine  # type: ignore[no-any-return]
+
+
+@inner
+def _restart(problem: Problem, state: State) -> None:
+    """Set all weights to zero."""
+    n_rows, n_variables = problem.target.size, state.weights.size
+    state.weights[:] = 0.0
+    loss = 0.0
+    for n in range(n_rows):
+        y = problem.target[n]
+        state.scores[n] = problem.log_prior
+        state.mine[n] = _normalise(state.scores[n], y, state.others[n])
+        loss -= problem.weight[n] * problem.log_prior[y]
+    state.sums[0], state.sums[1] = 0.0, loss
+    state.sums[2] = state.sums[3] = _prior(n_variables, 0.0) + loss
+
+
+@inner
+def _log_masses(
     part: CodeArray,
     target: CodeArray,
-    row_weight: FloatArray,
+    weight: FloatArray,
+    others: FloatArray,
+    mine: FloatArray,
+    ratio: FloatArray,
+    own_ratio: FloatArray,
+    first: int,
 ) -> float:
-    """Negative log-likelihood of the classes if a step of one variable's evidence were taken.
-
-    ``own[n]`` is the log-probability of the row's class before the step. Multiplying the probabilities by the
-    few distinct ratios of the variable spares an exponential for every row and class.
-    """
-    n_rows, n_classes = chance.shape
-    total = 0.0
+    """Sum over the rows of weight times log mass after a step: one logarithm for a product of many masses."""
+    n_rows, n_classes = others.shape
+    total, product, shared = 0.0, 1.0, 1.0
     for n in range(n_rows):
-        i = part[n]
-        y = target[n]
-        mine = chance[n, y]
-        chance[n, y] = 0.0
-        mass = mine * np.exp(own_step[i, y])
+        i = part[n] - first
+        mass = mine[n] * own_ratio[i, target[n]]
         for w in range(n_classes):
-            mass += chance[n, w] * ratio[i, w]
-        chance[n, y] = mine
-        total += row_weight[n] * (np.log(max(mass, 1e-300)) - own[n] - own_step[i, y])
-    return total
+            mass += others[n, w] * ratio[i, w]
+        if weight[n] != shared or product > _LARGE or product < 1.0 / _LARGE:
+            total += shared * math.log(product)
+            product, shared = 1.0, weight[n]
+        if 1.0 / _LARGE < mass < _LARGE:
+            product *= mass
+        else:
+            total += weight[n] * math.log(max(mass, 1e-300))
+    return total + shared * math.log(product)
 
 
-@kernel
-def _add_evidence(
-    scores: FloatArray,
+@inner
+def _loss_with(problem: Problem, state: State, k: int, step: float) -> float:
+    """Negative log-likelihood after a step of one weight; the factors of the step are left in the state."""
+    first, after = problem.first[k], problem.first[k + 1]
+    for i in range(first, after):
+        for w in range(problem.table.shape[1]):
+            state.ratio[i - first, w] = math.exp(step * problem.table[i, w])
+            state.own_ratio[i - first, w] = math.exp(step * problem.own_table[i, w])
+    masses = _log_masses(
+        problem.part[k],
+        problem.target,
+        problem.weight,
+        state.others,
+        state.mine,
+        state.ratio,
+        state.own_ratio,
+        first,
+    )
+    return state.sums[1] + masses - step * problem.own_sum[k]  # type: ignore[no-any-return]
+
+
+@inner
+def _take(
+    part: CodeArray,
+    target: CodeArray,
     table: FloatArray,
     own_table: FloatArray,
-    part: CodeArray,
-    target: CodeArray,
+    scores: FloatArray,
+    others: FloatArray,
+    mine: FloatArray,
+    ratio: FloatArray,
+    own_ratio: FloatArray,
+    first: int,
     step: float,
 ) -> None:
-    """Add a share of a variable's evidence to the scores, without the row itself for the row's own class."""
-    n_rows, n_classes = scores.shape
-    for n in range(n_rows):
-        i = part[n]
-        y = target[n]
-        mine = scores[n, y] + step * own_table[i, y]
-        for w in range(n_classes):
-            scores[n, w] += step * table[i, w]
-        scores[n, y] = mine
+    """Take a step of one weight, whose factors are known.
 
-
-@kernel
-def _normalise(scores: FloatArray, target: CodeArray, chance: FloatArray, own: FloatArray) -> None:
-    """Probabilities of the classes, and the log-probability of each row's own class, from the scores."""
-    n_rows, n_classes = scores.shape
-    for n in range(n_rows):
-        top = scores[n, 0]
-        for w in range(1, n_classes):
-            top = max(top, scores[n, w])
-        total = 0.0
-        for w in range(n_classes):
-            chance[n, w] = np.exp(scores[n, w] - top)
-            total += chance[n, w]
-        for w in range(n_classes):
-            chance[n, w] /= total
-        own[n] = scores[n, target[n]] - top - np.log(total)
-
-
-class _Search:
-    """The state of one search: current weights, their scores, and their cost."""
-
-    def __init__(
-        self,
-        parts: list[CodeArray],
-        tables: list[FloatArray],
-        own_tables: list[FloatArray],
-        target: CodeArray,
-        log_prior: FloatArray,
-        row_weight: FloatArray,
-    ) -> None:
-        self.parts, self.tables, self.own_tables, self.target = parts, tables, own_tables, target
-        self.n_variables = len(tables)
-        self.log_prior, self.row_weight = log_prior, row_weight
-        self.chance = np.empty((target.size, log_prior.size))
-        self.own = np.empty(target.size)
-        self.restart()
-        self.null_cost = self.cost
-
-    def restart(self) -> None:
-        self.weights = np.zeros(self.n_variables)
-        self.scores = np.tile(self.log_prior, (self.target.size, 1))
-        _normalise(self.scores, self.target, self.chance, self.own)
-        self.cost = self._prior(0.0) - float(self.own @ self.row_weight)
-
-    def _prior(self, n_selected: float) -> float:
-        k = self.n_variables
-        choice = gammaln(k + n_selected) - gammaln(n_selected + 1) - gammaln(k) if n_selected > 0 else 0.0
-        return float(np.log(k + 1) + choice)
-
-    def cost_with(self, k: int, step: float) -> float:
-        """Cost of the model after a step of one weight."""
-        table, own_table = self.tables[k], self.own_tables[k]
-        loss = _loss_with(
-            self.chance,
-            self.own,
-            np.exp(step * table),
-            step * own_table,
-            self.parts[k],
-            self.target,
-            self.row_weight,
-        )
-        return self._prior(max(0.0, float(self.weights.sum()) + step)) + float(loss)
-
-    def accept(self, k: int, step: float) -> None:
-        self.weights[k] += step
-        _add_evidence(self.scores, self.tables[k], self.own_tables[k], self.parts[k], self.target, step)
-        _normalise(self.scores, self.target, self.chance, self.own)
-        self.cost = self._prior(float(self.weights.sum())) - float(self.own @ self.row_weight)
-
-
-def _select(search: _Search, order: IntArray, mean: FloatArray, max_passes: int = 2) -> float:
-    """Forward and backward passes over whole variables.
-
-    After each decision the model in hand is added to ``mean``, weighted by its gain; return the total gain.
-    Averaging the models in hand rather than all that were tried leaves noise with no weight at all.
+    Its arguments are the arrays of the problem and of the state that it reads and writes, not the tuples:
+    these would be compiled into it once more.
     """
-    search.restart()
+    n_rows, n_classes = others.shape
+    for n in range(n_rows):
+        p, y = part[n], target[n]
+        i = p - first
+        own_score = scores[n, y] + step * own_table[p, y]
+        mine[n] *= own_ratio[i, y]
+        mass = mine[n]
+        for w in range(n_classes):
+            scores[n, w] += step * table[p, w]
+            others[n, w] *= ratio[i, w]
+            mass += others[n, w]
+        scores[n, y] = own_score
+        least = mine[n]
+        for w in range(n_classes):
+            others[n, w] /= mass
+            if w != y:
+                least = min(least, others[n, w])
+        mine[n] /= mass
+        if not (least > _SMALL and mass < _LARGE):
+            mine[n] = _normalise(scores[n], y, others[n])
+
+
+@inner
+def _try_step(problem: Problem, state: State, k: int, step: float) -> bool:
+    """Take a step of one weight if the cost falls."""
+    loss = _loss_with(problem, state, k, step)
+    selected = max(0.0, state.sums[0] + step)
+    cost = _prior(state.weights.size, selected) + loss
+    if not cost < state.sums[2] - _LEAST_GAIN:
+        return False
+    _take(
+        problem.part[k],
+        problem.target,
+        problem.table,
+        problem.own_table,
+        state.scores,
+        state.others,
+        state.mine,
+        state.ratio,
+        state.own_ratio,
+        problem.first[k],
+        step,
+    )
+    state.weights[k] += step
+    state.sums[0], state.sums[1], state.sums[2] = selected, loss, cost
+    return True
+
+
+@inner
+def _select(problem: Problem, state: State, order: IntArray, mean: FloatArray, stop: Any) -> float:
+    """Select whole variables, in forward and backward passes.
+
+    After each decision the model at hand is added to ``mean``, weighted by its compression gain. Averaging
+    the models at hand rather than all that were tried leaves noise without any weight.
+
+    Parameters
+    ----------
+    problem, state
+        What is given, and the model at hand.
+    order
+        In which the variables are tried.
+    mean
+        Sum of the weights times the gains; added to.
+    stop
+        Not zero once the search is to end.
+
+    Returns
+    -------
+    float
+        The sum of the gains.
+    """
+    _restart(problem, state)
     total = 0.0
-    for _ in range(max_passes):
-        before = search.cost
+    since = np.zeros(order.size)  # the sum of the gains when a variable was selected
+    for _ in range(2):
+        before = state.sums[2]
         for step in (1.0, -1.0):
             for k in order:
-                if (search.weights[k] > 0.5) == (step > 0):
+                if (state.weights[k] > 0.5) == (step > 0) or stop[0]:
                     continue
-                if search.cost_with(k, step) < search.cost - 1e-9:
-                    search.accept(k, step)
-                gain = 1.0 - search.cost / search.null_cost
-                if gain > 0:
-                    total += gain
-                    mean += gain * search.weights
-        if search.cost >= before - 1e-9:
+                if _try_step(problem, state, k, step):
+                    if step > 0:
+                        since[k] = total
+                    else:
+                        mean[k] += total - since[k]
+                total += max(0.0, 1.0 - state.sums[2] / state.sums[3])
+        if state.sums[2] >= before - _LEAST_GAIN:
             break
+    for k in order:
+        if state.weights[k] > 0.5:
+            mean[k] += total - since[k]
     return total
 
 
-def _step_weights(search: _Search, order: IntArray, n_halvings: int = 5, max_passes: int = 3) -> FloatArray:
-    """Fractional weights: coordinate steps of 1, 1/2, 1/4, ... up or down while the cost falls."""
-    search.restart()
+@inner
+def _step_weights(problem: Problem, state: State, order: IntArray, stop: Any) -> None:
+    """Find fractional weights: coordinate steps of 1, 1/2, ... 1/16, up or down while the cost falls."""
+    _restart(problem, state)
     step = 1.0
-    for _ in range(n_halvings):
-        for _ in range(max_passes):
+    for _ in range(5):
+        for _ in range(3):
             moved = False
             for k in order:
                 for signed in (step, -step):
-                    after = search.weights[k] + signed
-                    if -1e-9 <= after <= 1 + 1e-9 and search.cost_with(k, signed) < search.cost - 1e-9:
-                        search.accept(k, signed)
+                    if not 0.0 <= state.weights[k] + signed <= 1.0 or stop[0]:
+                        continue
+                    if _try_step(problem, state, k, signed):
                         moved = True
                         break
             if not moved:
                 break
         step /= 2
-    return search.weights.copy()
+
+
+@kernel
+def search_weights(
+    problem: Problem,
+    state: State,
+    orders: IntArray,
+    selected: FloatArray,
+    stepped: FloatArray,
+    stop: Any,
+) -> float:
+    """Run both searches from one pair of random orders.
+
+    Parameters
+    ----------
+    problem, state
+        What is given, and room for the model at hand.
+    orders
+        The orders in which the variables are tried, one per search.
+    selected
+        Sum of the weights of the selections times their compression gains; added to.
+    stepped
+        Sum of the fractional weights; added to.
+    stop
+        Not zero once the search is to end; what it leaves then is of no use.
+
+    Returns
+    -------
+    float
+        The sum of the compression gains of the selections.
+    """
+    total: float = _select(problem, state, orders[0], selected, stop)
+    _step_weights(problem, state, orders[1], stop)
+    stepped += state.weights
+    return total
 
 
 def compression_weights(
@@ -202,7 +331,7 @@ def compression_weights(
     max_cells: int = 2_000_000,
     run: Run,
 ) -> FloatArray:
-    """Weights between 0 and 1 for the variables of a naive Bayes.
+    """Find weights between 0 and 1 for the variables of a naive Bayes.
 
     Parameters
     ----------
@@ -211,8 +340,8 @@ def compression_weights(
     tables
         For each variable the evidence of each part for each class.
     own_tables
-        The same evidence without the row itself, used for the row's own class: a row that speaks for itself
-        flatters the finest variable.
+        The same evidence without the row itself, used for the row's own class: a row counted in its own
+        evidence would favour the finest variable.
     target
         Class of each row.
     log_prior
@@ -222,57 +351,110 @@ def compression_weights(
     n_starts
         Random orders of the variables, for each of the two searches.
     max_cells
-        Rows times classes weighed; of a larger table a subset of the rows, chosen by their content and not by
-        their order, is weighed in its place.
+        Distinct rows times classes at most; of a larger table a subset of the rows, chosen by their content
+        and not by their order, is searched instead.
     run
         Once it is stopped, the weights are the mean over the starts that were finished.
 
     Returns
     -------
     array of shape (n_variables,)
+
+    Raises
+    ------
+    Stopped
+        If the run is stopped before the first start is finished.
     """
     n_variables = len(tables)
-    weight = np.ones(target.size) if row_weight is None else np.asarray(row_weight, np.float64)
-    rows = _subset(parts, target, max(1000, max_cells // log_prior.size))
     order = _canonical_order(tables)
-    search = _Search(
-        [parts[k][rows] for k in order],
+    problem = build_problem(
+        [parts[k] for k in order],
         [tables[k] for k in order],
         [own_tables[k] for k in order],
-        target[rows],
+        target,
         log_prior,
-        weight[rows],
+        row_weight,
+        max_rows=max(1000, max_cells // log_prior.size),
     )
+    state = empty_state(problem)
     rng = np.random.default_rng(0)
-    selected, total_gain = np.zeros(n_variables), 0.0
-    stepped = np.zeros(n_variables)
-    done = 0
+    selected, stepped = np.zeros(n_variables), np.zeros(n_variables)
+    gains, done = 0.0, 0
     for _ in range(n_starts):
-        if run.stopped and done:
+        orders = np.stack([rng.permutation(n_variables), rng.permutation(n_variables)])
+        before = selected.copy(), stepped.copy()
+        gain = search_weights(problem, state, orders, selected, stepped, run.stop)
+        if run.stopped:
+            selected, stepped = before
             break
-        run.check()
-        total_gain += _select(search, rng.permutation(n_variables), selected)
-        stepped += _step_weights(search, rng.permutation(n_variables))
-        done += 1
-    if total_gain > 0:
-        selected /= total_gain
+        gains, done = gains + gain, done + 1
+    if done == 0:
+        raise Stopped
+    if gains > 0:
+        selected /= gains
     weights = np.empty(n_variables)
     weights[order] = np.clip((selected + stepped / done) / 2, 0.0, 1.0)
     return weights
 
 
-def _subset(parts: list[CodeArray], target: CodeArray, size: int) -> IntArray:
-    """At most ``size`` rows, the same ones whatever the order of the rows."""
-    if target.size <= size:
-        return np.arange(target.size)
-    key = target.astype(np.uint64)
+def build_problem(
+    parts: list[CodeArray],
+    tables: list[FloatArray],
+    own_tables: list[FloatArray],
+    target: CodeArray,
+    log_prior: FloatArray,
+    row_weight: npt.NDArray[Any] | None,
+    *,
+    max_rows: int,
+) -> Problem:
+    """Merge equal rows, and sort them by weight and content; keep at most ``max_rows`` of them."""
+    # Equal keys mean equal rows: of a million rows, two different ones share a key once in 10^7 tables.
+    key = scatter(target)
     for part in parts:
-        key = (key ^ part.astype(np.uint64)) * np.uint64(0x9E3779B97F4A7C15)
-        key ^= key >> np.uint64(29)
-    return np.sort(np.argsort(key, kind="stable")[:size])
+        key = scatter(key ^ part.astype(np.uint64))
+    rows = np.argsort(key, kind="stable")
+    new: BoolArray = np.ones(rows.size, np.bool_)
+    new[1:] = key[rows[1:]] != key[rows[:-1]]
+    weight = np.ones(target.size) if row_weight is None else np.asarray(row_weight, np.float64)
+    weight = np.add.reduceat(weight[rows], np.flatnonzero(new))[:max_rows]
+    rows = rows[new][:max_rows]
+    by_weight = np.argsort(weight, kind="stable")
+    rows, weight = rows[by_weight], weight[by_weight]
+    first = np.concatenate([[0], np.cumsum([len(table) for table in tables])])
+    # Part -1, a value without a part, is the last row of its table.
+    part = np.stack(
+        [start + p[rows] % len(table) for start, p, table in zip(first[:-1], parts, tables, strict=True)]
+    ).astype(np.int32)
+    own_table = np.concatenate(own_tables)
+    codes = target[rows].astype(np.int32)
+    return Problem(
+        part=part,
+        target=codes,
+        weight=weight,
+        first=first.astype(np.int64),
+        table=np.concatenate(tables),
+        own_table=own_table,
+        own_sum=np.array([weight @ own_table[p, codes] for p in part]),
+        log_prior=np.ascontiguousarray(log_prior, np.float64),
+    )
+
+
+def empty_state(problem: Problem) -> State:
+    """Return room for the model at hand."""
+    (n_variables, n_rows), n_classes = problem.part.shape, problem.log_prior.size
+    largest = int(np.diff(problem.first).max())
+    return State(
+        weights=np.zeros(n_variables),
+        sums=np.zeros(4),
+        scores=np.empty((n_rows, n_classes)),
+        others=np.empty((n_rows, n_classes)),
+        mine=np.empty(n_rows),
+        ratio=np.empty((largest, n_classes)),
+        own_ratio=np.empty((largest, n_classes)),
+    )
 
 
 def _canonical_order(tables: list[FloatArray]) -> list[int]:
-    """Variables in an order that does not depend on the columns' order: by what they say, strongest first."""
+    """Variables in an order that does not depend on that of the columns: the strongest evidence first."""
     strength = [float(np.abs(table).sum()) for table in tables]
     return sorted(range(len(tables)), key=lambda k: (-strength[k], tables[k].shape[0]))
