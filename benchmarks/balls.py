@@ -309,7 +309,11 @@ def naive_bayes(quick: bool) -> None:
             scale = make_pipeline(SimpleImputer(strategy="median"), StandardScaler())
             scale.fit(frame.iloc[train])
             points = [scale.transform(frame.iloc[rows]) for rows in (train, test)]
-            row = [NaiveBayesClassifier().fit(frame.iloc[train], y[train]).score(frame.iloc[test], y[test])]
+            row = [
+                NaiveBayesClassifier(averaging=None)
+                .fit(frame.iloc[train], y[train])
+                .score(frame.iloc[test], y[test])
+            ]
             for prior in ("even", "paper"):
                 balls = BallPartitionClassifier(prior=prior).set_output(transform="pandas")
                 balls.fit(points[0], y[train])
@@ -319,8 +323,10 @@ def naive_bayes(quick: bool) -> None:
                     frame.iloc[rows].reset_index(drop=True).assign(ball_group=groups["ball_group"].to_numpy())
                     for rows, groups in ((train, train_groups), (test, test_groups))
                 ]
-                row.append(NaiveBayesClassifier().fit(both[0], y[train]).score(both[1], y[test]))
-                of_group = NaiveBayesClassifier().fit(train_groups, y[train])
+                row.append(
+                    NaiveBayesClassifier(averaging=None).fit(both[0], y[train]).score(both[1], y[test])
+                )
+                of_group = NaiveBayesClassifier(averaging=None).fit(train_groups, y[train])
                 row.append(of_group.score(test_groups, y[test]))
             seen.append(row)
         rows.append(np.mean(seen, axis=0))

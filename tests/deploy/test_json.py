@@ -100,7 +100,7 @@ def test_what_cannot_be_saved(tmp_path):
 
 def test_a_loaded_naive_bayes_scores_frames_to_the_last_bit(data):
     X, y = data
-    classifier = NaiveBayesClassifier(averaging="compression").fit(X, y)
+    classifier = NaiveBayesClassifier().fit(X, y)
     model = loads(dumps(classifier))
     assert model.predict_proba(X).tobytes() == classifier.predict_proba(X).tobytes()
     assert (model.predict(X) == classifier.predict(X)).all()

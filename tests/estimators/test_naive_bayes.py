@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import _thread
 import dataclasses
 import json
+import time
 
 import numpy as np
 import pandas as pd
@@ -16,16 +18,17 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from damier import MODLEncoder, NaiveBayesClassifier
+from damier import MODLDiscretizer, MODLEncoder, MODLGrouper, NaiveBayesClassifier
 from damier.deploy import load, save
 from damier.intake import read_table
 from damier.models import NaiveBayes
+from damier.search import weights
 
 
 @parametrize_with_checks(
     [
         NaiveBayesClassifier(),
-        NaiveBayesClassifier(averaging="compression"),
+        NaiveBayesClassifier(averaging=None),
         NaiveBayesClassifier(group_classes=True, n_starts=2),
     ]
 )
@@ -72,7 +75,9 @@ def by_hand(model, X):
 @pytest.mark.parametrize("group_classes", [False, True])
 def test_probabilities_are_the_papers_formula(group_classes):
     X, y = mixed()
-    classifier = NaiveBayesClassifier(group_classes=group_classes, average_starts=False).fit(X, y)
+    classifier = NaiveBayesClassifier(group_classes=group_classes, averaging=None, average_starts=False).fit(
+        X, y
+    )
     new = pd.DataFrame(
         {"number": [0.5, np.nan, 9], "word": ["a", None, "never seen"], "noise": [0, 1, np.inf]}
     )
@@ -92,9 +97,9 @@ def test_unseen_values_are_neutral():
     "options",
     [
         {},
-        {"averaging": "compression"},
+        {"averaging": None},
         {"group_classes": True},
-        {"group_classes": True, "averaging": "compression"},
+        {"group_classes": True, "averaging": None},
     ],
 )
 def test_explanations_json_and_threads_agree_with_prediction(options):
@@ -110,13 +115,13 @@ def test_explanations_json_and_threads_agree_with_prediction(options):
     np.testing.assert_array_equal(threaded.predict_proba(X), classifier.predict_proba(X))
 
 
-@pytest.mark.parametrize("options", [{"averaging": "compression"}, {"group_classes": True}])
+@pytest.mark.parametrize("options", [{}, {"group_classes": True}])
 def test_order_of_rows_names_of_classes_and_monotone_transforms_change_nothing(options):
     X, y = mixed()
     wanted = NaiveBayesClassifier(**options).fit(X, y).predict_proba(X)
     shuffle = np.random.default_rng(1).permutation(len(y))
     shuffled = NaiveBayesClassifier(**options).fit(X.iloc[shuffle], y[shuffle])
-    np.testing.assert_allclose(shuffled.predict_proba(X), wanted, rtol=1e-6)
+    np.testing.assert_array_equal(shuffled.predict_proba(X), wanted)
     renamed = NaiveBayesClassifier(**options).fit(X, np.char.add("class ", y))
     np.testing.assert_allclose(renamed.predict_proba(X), wanted, rtol=1e-6)
     stretched = X.assign(number=np.exp(X["number"]), noise=X["noise"] ** 3)
@@ -127,9 +132,9 @@ def test_order_of_rows_names_of_classes_and_monotone_transforms_change_nothing(o
 def test_weights_are_repetitions():
     X, y = mixed(150)
     times = np.random.default_rng(0).integers(0, 3, 150)
-    weighted = NaiveBayesClassifier(averaging="compression").fit(X, y, sample_weight=times)
+    weighted = NaiveBayesClassifier().fit(X, y, sample_weight=times)
     rows = np.repeat(np.arange(150), times)
-    repeated = NaiveBayesClassifier(averaging="compression").fit(X.iloc[rows], y[rows])
+    repeated = NaiveBayesClassifier().fit(X.iloc[rows], y[rows])
     np.testing.assert_allclose(weighted.predict_proba(X), repeated.predict_proba(X), rtol=1e-9)
 
 
@@ -150,7 +155,7 @@ def test_many_classes_and_many_variables_sum_to_one():
     y = np.repeat(np.arange(120), 8)
     X = rng.normal(size=(960, 8)) + (y[:, None] % 2) * 8
     X = np.hstack([X] * 20)
-    classifier = NaiveBayesClassifier().fit(X, y)
+    classifier = NaiveBayesClassifier(averaging=None).fit(X, y)
     proba = classifier.predict_proba(X)
     assert np.isfinite(classifier.predict_log_proba(X)).all()
     np.testing.assert_allclose(proba.sum(axis=1), 1.0)
@@ -166,9 +171,13 @@ def test_grouping_classes_pays_with_many_classes():
     rng = np.random.default_rng(0)
     X, y = grid_of_classes(rng, 3000)
     new_X, new_y = grid_of_classes(rng, 4000)
-    plain = NaiveBayesClassifier().fit(X, y).score(new_X, new_y)
-    best = NaiveBayesClassifier(group_classes=True, average_starts=False, n_starts=4).fit(X, y)
-    averaged = NaiveBayesClassifier(group_classes=True, n_starts=4).fit(X, y).score(new_X, new_y)
+    plain = NaiveBayesClassifier(averaging=None).fit(X, y).score(new_X, new_y)
+    best = NaiveBayesClassifier(group_classes=True, averaging=None, average_starts=False, n_starts=4).fit(
+        X, y
+    )
+    averaged = (
+        NaiveBayesClassifier(group_classes=True, averaging=None, n_starts=4).fit(X, y).score(new_X, new_y)
+    )
     assert best.score(new_X, new_y) > 1.2 * plain
     assert averaged > best.score(new_X, new_y)
     groups = best.partitions_["x0"].class_groups
@@ -178,7 +187,7 @@ def test_grouping_classes_pays_with_many_classes():
 
 def test_summaries_by_column():
     X, y = load_wine(return_X_y=True, as_frame=True)
-    classifier = NaiveBayesClassifier(averaging="compression").fit(X.assign(constant=1.0), y)
+    classifier = NaiveBayesClassifier().fit(X.assign(constant=1.0), y)
     assert list(classifier.levels_) == [*X.columns, "constant"]
     assert classifier.weights_.shape == (classifier.n_features_in_,)
     assert classifier.weights_[-1] == classifier.levels_["constant"] == 0.0
@@ -204,7 +213,7 @@ def test_pipelines_and_polars():
 def test_no_informative_column_predicts_the_frequencies():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(500, 3)), rng.integers(0, 2, 500)
-    classifier = NaiveBayesClassifier(averaging="compression").fit(X, y)
+    classifier = NaiveBayesClassifier().fit(X, y)
     np.testing.assert_allclose(classifier.predict_proba(X), np.tile(np.bincount(y) / 500, (500, 1)))
     assert (classifier.feature_importances_ == 0).all()
 
@@ -225,7 +234,7 @@ def test_the_encoder_groups_classes_too():
     group = partition.class_groups[0]
     members = [encoder.classes_.tolist().index(c) for c in group]
     assert np.ptp(evidence[:, 1, members], axis=1).max() == 0.0
-    classifier = NaiveBayesClassifier(group_classes=True, average_starts=False).fit(X, y)
+    classifier = NaiveBayesClassifier(group_classes=True, averaging=None, average_starts=False).fit(X, y)
     np.testing.assert_allclose(evidence, classifier.explain(X[:5]))
 
 
@@ -254,3 +263,52 @@ def test_an_optimum_far_from_the_best_is_not_averaged(monkeypatch):
     monkeypatch.setattr(naive_bayes, "joint_partitions", lambda *_, **__: (kept, poor))
     again = NaiveBayesClassifier(group_classes=True).fit(X[:, :1], y)
     assert again.model_.variables[0].partitions == (kept,)
+
+
+def test_ctrl_c_while_weighting_keeps_the_finished_starts(monkeypatch):
+    X, y = load_wine(return_X_y=True)
+    search, calls = weights.search_weights, []
+
+    def interrupted(problem, state, orders, selected, stepped, stop):
+        calls.append(None)
+        if len(calls) == first:
+            _thread.interrupt_main()
+            while not stop[0]:
+                time.sleep(0.001)
+        return search(problem, state, orders, selected, stepped, stop)
+
+    monkeypatch.setattr(weights, "search_weights", interrupted)
+    first = 3
+    classifier = NaiveBayesClassifier().fit(X, y)
+    assert classifier.search_ended_ == "interrupted"
+    assert len(calls) == 3
+    assert 0 < classifier.weights_.max() <= 1
+    first = 4  # the first start of a second fit
+    with pytest.raises(KeyboardInterrupt):
+        NaiveBayesClassifier().fit(X, y)
+
+
+def test_ctrl_c_while_partitioning_is_an_interrupt_and_progress_counts_columns(monkeypatch):
+    from damier.fit import encoding, naive_bayes
+
+    X, y = load_wine(return_X_y=True)
+    for estimator in (NaiveBayesClassifier(), MODLEncoder(), MODLDiscretizer(), MODLGrouper()):
+        reports = []
+        estimator.fit(X, y, progress=reports.append)
+        assert estimator.search_ended_ == "complete"
+        columns = [report.done for report in reports if report.text == "Partitioning columns"]
+        assert columns == list(range(1, X.shape[1] + 1))
+        assert {report.total for report in reports} == {X.shape[1]}
+
+    def interrupted(*_, **__):
+        _thread.interrupt_main()
+        time.sleep(0.5)
+        return partition_column(*_, **__)
+
+    partition_column = naive_bayes.partition_column
+    for module in (naive_bayes, encoding):
+        monkeypatch.setattr(module, "partition_column", interrupted)
+    for estimator in (NaiveBayesClassifier(), MODLEncoder()):
+        with pytest.raises(KeyboardInterrupt):
+            estimator.fit(X, y)
+        assert not hasattr(estimator, "model_")

@@ -16,18 +16,18 @@ from damier.models.bounds import midpoints
 
 
 def bound_posterior(x: Any, y: Any) -> BoundPosterior:
-    """Tell where the bound between two intervals of a variable may lie, and how sure that is.
+    """Return the probability of each place of the bound between two intervals of a variable.
 
-    Of all models of two intervals, each place of the bound is given the sum of the posterior probabilities of
-    the class totals it allows. The sum is exact: with every class distribution of an interval equally
-    probable, drawing some of its rows to be labeled makes every class distribution of the labels equally
-    probable, whatever the number of unlabeled rows. So the probability of a place depends on the labels on
-    its two sides alone, and is flat where there is no label.
+    The probability of a place is the sum of the posterior probabilities of all models with two intervals and
+    the bound at that place, whatever the classes of the rows without a label. The sum is exact: if all class
+    distributions of an interval are equally probable, then so are all class distributions of the rows that
+    are drawn from it to be labeled. So the probability of a place depends only on the labels on its two
+    sides, and is constant where there is no label.
 
     Parameters
     ----------
     x : array-like of shape (n_samples,)
-        Numbers or dates; missing values are left out.
+        Numbers or dates; missing values are ignored.
     y : array-like of shape (n_samples,)
         Classes; -1 (integers) or a missing value (anything else) is a row without a label.
 
@@ -38,7 +38,8 @@ def bound_posterior(x: Any, y: Any) -> BoundPosterior:
 
     References
     ----------
-    A. Bondu, M. Boullé, V. Lemaire, A non-parametric semi-supervised discretization method, section 5.1.3.
+    A. Bondu, M. Boullé, V. Lemaire (2010), A non-parametric semi-supervised discretization method, section
+    5.1.3.
 
     Examples
     --------
@@ -60,7 +61,7 @@ def bound_posterior(x: Any, y: Any) -> BoundPosterior:
 def _posterior(column: NumericColumn, codes: Any, n_classes: int) -> BoundPosterior:
     distinct, of_row = np.unique(column.values, return_inverse=True)
     if distinct.size < 2:
-        raise ValueError("x holds fewer than two distinct values: there is no place for a bound")
+        raise ValueError("x has fewer than two distinct values: a bound needs a value on each side.")
     labeled = codes >= 0
     table = np.zeros((distinct.size, n_classes), np.int64)
     np.add.at(table, (of_row[labeled], codes[labeled]), 1)

@@ -30,7 +30,7 @@ class NaiveBayesClassifier(TableClassifier):
     group_classes : bool, default=False
         Partition each column and group the classes at the same time, separately for each column. With many
         classes and few rows of each, this makes the estimates reliable.
-    averaging : {"compression"} or None, default=None
+    averaging : {"compression"} or None, default="compression"
         ``"compression"`` gives each variable a weight between 0 and 1, so that redundant variables are not
         counted twice: the log-loss falls, and accuracy usually rises. None gives each variable the weight 1.
     semi_supervised : {"criterion", "bounds"} or None, default=None
@@ -74,7 +74,7 @@ class NaiveBayesClassifier(TableClassifier):
     --------
     >>> from sklearn.datasets import load_wine
     >>> X, y = load_wine(return_X_y=True, as_frame=True)
-    >>> classifier = NaiveBayesClassifier(averaging="compression").fit(X, y)
+    >>> classifier = NaiveBayesClassifier().fit(X, y)
     >>> classifier.predict(X[:3])
     array([0, 0, 0])
     >>> weights = dict(zip(X.columns, classifier.weights_))
@@ -96,7 +96,7 @@ class NaiveBayesClassifier(TableClassifier):
         self,
         *,
         group_classes: bool = False,
-        averaging: Averaging = None,
+        averaging: Averaging = "compression",
         semi_supervised: SemiSupervised = None,
         average_starts: bool = True,
         search: Search = "auto",

@@ -1,4 +1,4 @@
-"""Transformers that replace each variable by its best partition against the target."""
+"""Transformers that replace each column by its best partition against the target."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from damier.search.run import ProgressCallback
 
 
 class _PartitionTransformer(TransformerMixin, TableEstimator):
-    """Fit a partition to every column, apply them: all that the three transformers share."""
+    """What the three transformers share: fit a partition to each column, and apply them."""
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "encode": [StrOptions(set(ENCODINGS))],
@@ -86,7 +86,7 @@ class _PartitionTransformer(TransformerMixin, TableEstimator):
         return column
 
     def transform(self, X: Any) -> npt.NDArray[Any]:
-        """Replace every value by its part.
+        """Replace each value by its part.
 
         Parameters
         ----------
@@ -96,13 +96,13 @@ class _PartitionTransformer(TransformerMixin, TableEstimator):
         Returns
         -------
         array of shape (n_samples, n_features_out)
-            As ``encode`` says; a frame after ``set_output``.
+            Encoded by ``encode``; a frame after ``set_output``.
         """
         table = self._read_scored(X)
         return self.model_.transform(table)
 
     def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[Any]:
-        """Names of the columns of ``transform``.
+        """Return the names of the columns of ``transform``.
 
         The variable's own name (ordinal), followed by ``=`` and the part's label (one-hot) or by ``:`` and
         the class (evidence).
@@ -120,40 +120,42 @@ class _PartitionTransformer(TransformerMixin, TableEstimator):
 
 
 class MODLDiscretizer(_PartitionTransformer):
-    """Cut every numeric column into the intervals that tell most of the target.
+    """Cut each numeric column into the intervals that best explain the target.
 
-    The number of intervals and their bounds minimise one criterion that weighs what the intervals tell of the
-    classes against the price of describing them: there is nothing to tune, and a column that tells nothing
-    comes out as one interval.
+    The number of intervals and their bounds minimise one criterion, which balances how well the intervals
+    explain the classes against the cost of describing them. There is nothing to tune, and a column that does
+    not inform about the target becomes one interval.
 
     Parameters
     ----------
-    semi_supervised : {"criterion", "bounds"}, optional
+    semi_supervised : {"criterion", "bounds"} or None, default=None
         Use the rows without a label too. ``"criterion"`` counts them in the criterion itself; ``"bounds"``
         cuts the labeled rows, then moves each bound to the median of the unlabeled values between its two
-        labeled neighbours. None takes every row for labeled.
+        labeled neighbours. None means that each row has a label.
     encode : {"ordinal", "onehot", "evidence"}, default="ordinal"
-        The index of the interval; one 0/1 column an interval; or one column a class with
+        The index of the interval; one 0/1 column per interval; or one column per class with
         log P(interval | class) - log P(interval).
     search : {"auto", "greedy", "exact"}, default="auto"
-        ``"auto"`` searches exactly where that is cheap. ``partitions_[name].optimal`` tells when the result
-        is proven optimal.
+        ``"auto"`` searches exactly where that is cheap. ``partitions_[name].optimal`` is True if the
+        result is proven optimal.
     short_bounds : bool, default=False
         Place bounds at the number of fewest digits between two neighbouring training values, rather than in
         the middle.
     n_jobs : int, optional
-        Threads over the columns; -1 for one a core. The result does not depend on it.
+        Number of threads over the columns; -1 is one per core. The result does not depend on it.
 
     Attributes
     ----------
     partitions_ : dict of str to IntervalPartition
-        What was found, by feature name.
+        The partitions, by feature name.
     levels_ : dict of str to float
-        How much each column tells of the target: 0 nothing, 1 everything.
-    classes_ : array
+        How much each column explains of the target, from 0 (nothing) to 1 (all).
+    classes_ : array of shape (n_classes,)
         Classes of the target.
     model_ : damier.models.Encoding
-        What ``transform`` applies, and ``damier.deploy.save`` writes.
+        The model that ``transform`` applies, and that ``damier.deploy.save`` writes.
+    search_ended_ : {"complete"}
+        How the search ended; Ctrl-C raises KeyboardInterrupt, as without all partitions there is no model.
     n_features_in_, feature_names_in_
         As everywhere in scikit-learn.
 
@@ -206,34 +208,36 @@ class MODLDiscretizer(_PartitionTransformer):
 
 
 class MODLGrouper(_PartitionTransformer):
-    """Group the values of every column into the groups that tell most of the target.
+    """Group the values of each column into the groups that best explain the target.
 
     Parameters
     ----------
     encode : {"ordinal", "onehot", "evidence"}, default="ordinal"
-        The index of the group; one 0/1 column a group; or one column a class with
+        The index of the group; one 0/1 column per group; or one column per class with
         log P(group | class) - log P(group). A value never seen in training has index -1, zeros otherwise.
     search : {"auto", "greedy", "exact"}, default="auto"
         ``"auto"`` searches exactly where that is cheap.
     n_jobs : int, optional
-        Threads over the columns; -1 for one a core. The result does not depend on it.
+        Number of threads over the columns; -1 is one per core. The result does not depend on it.
 
     Attributes
     ----------
     partitions_ : dict of str to GroupPartition
-        What was found, by feature name.
+        The partitions, by feature name.
     levels_ : dict of str to float
-        How much each column tells of the target: 0 nothing, 1 everything.
-    classes_ : array
+        How much each column explains of the target, from 0 (nothing) to 1 (all).
+    classes_ : array of shape (n_classes,)
         Classes of the target.
     model_ : damier.models.Encoding
-        What ``transform`` applies, and ``damier.deploy.save`` writes.
+        The model that ``transform`` applies, and that ``damier.deploy.save`` writes.
+    search_ended_ : {"complete"}
+        How the search ended; Ctrl-C raises KeyboardInterrupt, as without all partitions there is no model.
     n_features_in_, feature_names_in_
         As everywhere in scikit-learn.
 
     Notes
     -----
-    Numbers are taken as names here (postcodes, product numbers): their order plays no part. Missing is a
+    Numbers are names here (postcodes, product numbers): their order is not used. Missing is a
     value like any other.
 
     Examples
@@ -265,40 +269,42 @@ class MODLGrouper(_PartitionTransformer):
 
 
 class MODLEncoder(_PartitionTransformer):
-    """Partition every column: numbers are cut into intervals, categories are grouped.
+    """Partition each column: numbers are cut into intervals, categories are grouped.
 
     Parameters
     ----------
-    semi_supervised : {"criterion", "bounds"}, optional
+    semi_supervised : {"criterion", "bounds"} or None, default=None
         Use the rows without a label too. ``"criterion"`` counts them in the criterion itself; ``"bounds"``
         cuts the labeled rows, then moves each bound to the median of the unlabeled values between its two
-        labeled neighbours. Groups of categories are found on the labeled rows. None takes every row for
-        labeled.
+        labeled neighbours. Groups of categories are found on the labeled rows. None means that each row has
+        a label.
     encode : {"ordinal", "onehot", "evidence"}, default="ordinal"
-        The index of the part (-1 for a category never seen in training); one 0/1 column a part; or one column
-        a class with log P(part | class) - log P(part).
+        The index of the part (-1 for a category never seen in training); one 0/1 column per part; or one
+        column per class with log P(part | class) - log P(part).
     group_classes : bool, default=False
-        Group the classes together with the input, each column in its own way: what keeps the estimates
-        reliable when there are many classes. ``partitions_[name].class_groups`` tells the groups.
+        Group the classes together with the values, separately for each column. With many classes, this makes
+        the estimates reliable. ``partitions_[name].class_groups`` holds the groups.
     search : {"auto", "greedy", "exact"}, default="auto"
-        ``"auto"`` searches exactly where that is cheap. ``partitions_[name].optimal`` tells when the result
-        is proven optimal. Unused where classes are grouped.
+        ``"auto"`` searches exactly where that is cheap. ``partitions_[name].optimal`` is True if the
+        result is proven optimal. Not used where classes are grouped.
     short_bounds : bool, default=False
         Place bounds at the number of fewest digits between two neighbouring training values, rather than in
         the middle.
     n_jobs : int, optional
-        Threads over the columns; -1 for one a core. The result does not depend on it.
+        Number of threads over the columns; -1 is one per core. The result does not depend on it.
 
     Attributes
     ----------
     partitions_ : dict of str to IntervalPartition or GroupPartition
-        What was found, by feature name.
+        The partitions, by feature name.
     levels_ : dict of str to float
-        How much each column tells of the target: 0 nothing, 1 everything.
-    classes_ : array
+        How much each column explains of the target, from 0 (nothing) to 1 (all).
+    classes_ : array of shape (n_classes,)
         Classes of the target.
     model_ : damier.models.Encoding
-        What ``transform`` applies, and ``damier.deploy.save`` writes.
+        The model that ``transform`` applies, and that ``damier.deploy.save`` writes.
+    search_ended_ : {"complete"}
+        How the search ended; Ctrl-C raises KeyboardInterrupt, as without all partitions there is no model.
     n_features_in_, feature_names_in_
         As everywhere in scikit-learn.
 
