@@ -72,8 +72,8 @@ EXPLAINED = {
     "phoneme": "the paper used half of the rows",
 }
 METHODS: dict[str, dict[str, object]] = {
-    "NB": {},
-    "NB(G)": {"group_classes": True},
+    "NB": {"averaging": None},
+    "NB(G)": {"group_classes": True, "averaging": None},
     "ANB": {"averaging": "compression"},
 }
 console = Console(width=150)

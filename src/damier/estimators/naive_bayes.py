@@ -181,7 +181,8 @@ class NaiveBayesClassifier(TableClassifier):
         -------
         array of shape (n_samples,)
         """
-        predicted: npt.NDArray[Any] = self.model_.predict(self._read_scored(X))
+        table = self._read_scored(X)
+        predicted: npt.NDArray[Any] = self.model_.predict(table)
         return predicted.astype(self.classes_.dtype, copy=False)
 
     def predict_log_proba(self, X: Any) -> FloatArray:
