@@ -82,10 +82,10 @@ def _numbers(scaled: bool, one_hot: bool) -> Any:
 
 
 PEERS: dict[str, Callable[[int], Any]] = {
-    "LINF paper 1": lambda seed: LinfClassifier(1, random_state=seed, n_jobs=2, setting="paper"),
-    "LINF paper 5": lambda seed: LinfClassifier(5, random_state=seed, n_jobs=2, setting="paper"),
+    "LINF paper 1": lambda seed: LinfClassifier(n_estimators=1, random_state=seed, n_jobs=2, setting="paper"),
+    "LINF paper 5": lambda seed: LinfClassifier(n_estimators=5, random_state=seed, n_jobs=2, setting="paper"),
     "LINF": lambda seed: LinfClassifier(random_state=seed, n_jobs=2),
-    "LINF 50": lambda seed: LinfClassifier(50, random_state=seed, n_jobs=2),
+    "LINF 50": lambda seed: LinfClassifier(n_estimators=50, random_state=seed, n_jobs=2),
     "forest": lambda seed: make_pipeline(
         _numbers(False, False), RandomForestClassifier(random_state=seed, n_jobs=2)
     ),
@@ -190,7 +190,7 @@ def errors(names: tuple[str, ...], n_seeds: int, quick: bool, record: Path | Non
 def _compile() -> None:
     """Compile or load the kernels, so that no time holds it."""
     X, y = np.random.default_rng(0).normal(size=(100_000, 3)), np.arange(100_000) % 2
-    LinfClassifier(5).fit(X[:50], y[:50]).predict(X)
+    LinfClassifier(n_estimators=5).fit(X[:50], y[:50]).predict(X)
 
 
 def _read_record(record: Path | None) -> dict[tuple[str, str, int], tuple[float, float, float]]:
@@ -229,7 +229,7 @@ def speed() -> None:
     for name, (X, y) in {"orange10": train, "three clouds": (pd.DataFrame(easy), easy_y)}.items():
         rows = pd.DataFrame(random.normal(size=(1_000_000, 10)), columns=X.columns)
         for members in (1, 5, 25):
-            classifier = LinfClassifier(members, random_state=0, n_jobs=2).fit(X, y)
+            classifier = LinfClassifier(n_estimators=members, random_state=0, n_jobs=2).fit(X, y)
             classifier.predict(rows[:100_000])
             start, cpu = time.perf_counter(), time.process_time()
             classifier.predict(rows)
@@ -283,7 +283,7 @@ def _simplex(n: int, p: int, g: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _fit_seconds(X: np.ndarray, y: np.ndarray, seed: int, setting: Any) -> float:
-    return _cpu_seconds(lambda: LinfClassifier(1, random_state=seed, setting=setting).fit(X, y))
+    return _cpu_seconds(lambda: LinfClassifier(n_estimators=1, random_state=seed, setting=setting).fit(X, y))
 
 
 def _cpu_seconds(work: Callable[[], Any]) -> float:

@@ -1,8 +1,10 @@
 import _thread
+import json
 import pickle
 import subprocess
 import sys
 import threading
+import time
 
 import numpy as np
 import pandas as pd
@@ -14,9 +16,8 @@ from sklearn.model_selection import train_test_split
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from damier import LinfClassifier
-from damier.estimators.linf import _heavy_tailed
-from damier.intake import read_table
-from damier.models.linf.columns import column_facts
+from damier.fit.linf import _facts, _heavy_tailed, fit_linf
+from damier.intake import read_table, read_target
 
 
 @parametrize_with_checks([LinfClassifier(n_estimators=3), LinfClassifier(n_estimators=1, setting="paper")])
@@ -86,9 +87,36 @@ def test_threads_rows_and_frames_change_nothing():
     other = LinfClassifier(n_estimators=5, random_state=3).fit(X, renamed)
     assert (other.predict_proba(X) == reference.predict_proba(X)).all()
     fewer = LinfClassifier(n_estimators=2, random_state=3).fit(X, y).model_
-    assert fewer.covers == reference.covers[: len(fewer.covers)] or [c.to_dict() for c in fewer.covers] == [
-        c.to_dict() for c in reference.covers[: len(fewer.covers)]
+    assert len(fewer.covers) > 5
+    assert [cover.to_dict() for cover in fewer.covers] == [
+        cover.to_dict() for cover in reference.covers[: len(fewer.covers)]
     ]
+    other_seed = LinfClassifier(n_estimators=5, random_state=4).fit(X, y).model_
+    assert other_seed != reference
+
+
+def test_no_seed_is_seed_0_and_a_generator_is_drawn_from():
+    X, y = mixed(200)
+    fixed = LinfClassifier(n_estimators=2, random_state=0).fit(X, y).model_
+    np.random.rand()  # noqa: NPY002 -- what NumPy's global generator holds must not matter
+    assert LinfClassifier(n_estimators=2).fit(X, y).model_ == fixed
+    assert fit_linf(read_table(X), read_target(y), n_estimators=2) == fixed
+    random = np.random.RandomState(0)
+    assert LinfClassifier(n_estimators=2, random_state=random).fit(X, y).model_ == fixed
+    assert LinfClassifier(n_estimators=2, random_state=random).fit(X, y).model_ != fixed
+
+
+@pytest.mark.parametrize("setting", ["paper", "refined"])
+def test_the_order_of_rows_changes_no_bit(setting):
+    X, y = mixed(3000)  # more rows than projections are ranked on
+    X["zero"] = np.where(np.arange(3000) % 2, 0.0, -0.0) + np.arange(3000) % 3 // 2
+    X["far"] = np.random.default_rng(1).standard_cauchy(3000) * 1e200
+    one = LinfClassifier(n_estimators=2, setting=setting).fit(X, y)
+    for seed in range(3):
+        order = np.random.default_rng(seed).permutation(3000)
+        other = LinfClassifier(n_estimators=2, setting=setting).fit(X.iloc[order], y[order])
+        assert json.dumps(other.model_.to_dict()) == json.dumps(one.model_.to_dict())
+        assert (other.predict_proba(X.iloc[order]) == one.predict_proba(X)[order]).all()
 
 
 def test_odd_tables():
@@ -138,7 +166,7 @@ def test_transformed_columns_are_those_with_heavy_tails():
     }
     # skewed to the left counts by its kurtosis
     table = read_table(X)
-    facts = dict(zip(table.names, column_facts(list(table)), strict=True))
+    facts = dict(zip(table.names, _facts(list(table)), strict=True))
     assert _heavy_tailed(facts) == {"income", "cauchy", "left"}
 
 
@@ -147,16 +175,18 @@ def test_an_interruption_keeps_the_members_grown(monkeypatch):
 
     grow, calls = search.find_covers, []
 
-    def interrupted(*args):
+    def interrupted(rows, seed, settings, stop):
         calls.append(1)
         if len(calls) >= 3:
-            raise KeyboardInterrupt
-        return grow(*args)
+            _thread.interrupt_main()
+            while not stop[0]:
+                time.sleep(0.01)
+        return grow(rows, seed, settings, stop)
 
     monkeypatch.setattr(search, "find_covers", interrupted)
     X, y = load_iris(return_X_y=True)
-    with pytest.warns(UserWarning, match="2 of 25 members were grown"):
-        classifier = LinfClassifier(random_state=0).fit(X, y)
+    classifier = LinfClassifier(random_state=0).fit(X, y)
+    assert classifier.search_ended_ == "interrupted"
     assert len(classifier.model_.members) == 2
     assert classifier.score(X, y) > 0.9
     calls[:] = [1, 1]
@@ -167,21 +197,19 @@ def test_an_interruption_keeps_the_members_grown(monkeypatch):
 def test_scoring_needs_no_numba(tmp_path):
     X, y = load_iris(return_X_y=True)
     plain = LinfClassifier(n_estimators=2, random_state=0).fit(X, y).model_.to_dict()
-    import json
-
     (tmp_path / "model.json").write_text(json.dumps(plain))
     code = (
         "import json, sys; from damier.models import LinfModel; "
         f"model = LinfModel.from_dict(json.load(open({str(tmp_path / 'model.json')!r}))); "
         "print(model.predict_proba([[5.1, 3.5, 1.4, 0.2]]).argmax(), 'numba' in sys.modules)"
     )
-    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert told.stdout.split() == ["0", "False"]
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["0", "False"]
 
 
 @pytest.mark.parametrize("setting", ["paper", "refined"])
 def test_many_rows_are_scored_by_a_kernel_that_agrees_to_the_last_bit(monkeypatch, setting):
-    import damier.estimators.linf as home
+    import damier.fit.linf as home
 
     X, y = mixed(500)
     rows = pd.concat([mixed(2500, 1)[0], X.assign(size=X["size"] * 9, group="new")])
@@ -210,10 +238,10 @@ def test_many_rows_are_scored_by_a_kernel_that_agrees_to_the_last_bit(monkeypatc
 def test_a_pickle_does_not_grow_with_scoring(monkeypatch):
     random = np.random.default_rng(0)
     X = random.normal(size=(300, 3))
-    classifier = LinfClassifier(2, random_state=0).fit(X, (X[:, 0] * X[:, 1] > 0).astype(int))
+    classifier = LinfClassifier(n_estimators=2, random_state=0).fit(X, (X[:, 0] * X[:, 1] > 0).astype(int))
     before = pickle.dumps(classifier)
     expected = classifier.predict_proba(X)
-    monkeypatch.setattr("damier.estimators.linf._MUCH_WORK", 0)
+    monkeypatch.setattr("damier.fit.linf._MUCH_WORK", 0)
     classifier.predict(X)
     assert len(pickle.dumps(classifier)) == len(before)
     again = pickle.loads(pickle.dumps(classifier))
@@ -225,13 +253,61 @@ def test_a_pickle_does_not_grow_with_scoring(monkeypatch):
 def test_ctrl_c_within_a_kernel_keeps_the_members_grown(n_jobs):
     X = np.random.default_rng(0).normal(size=(3000, 6))
     y = (X[:, 0] * X[:, 1] > X[:, 2]).astype(int)
-    LinfClassifier(1).fit(X, y)  # compiled or loaded
+    LinfClassifier(n_estimators=1).fit(X, y)  # compiled or loaded
     timer = threading.Timer(1.0, _thread.interrupt_main)
     timer.start()
     try:
-        with pytest.warns(UserWarning, match="interrupted"):
-            classifier = LinfClassifier(2000, random_state=0, n_jobs=n_jobs).fit(X, y)
+        classifier = LinfClassifier(n_estimators=2000, random_state=0, n_jobs=n_jobs).fit(X, y)
     finally:
         timer.cancel()
+    assert classifier.search_ended_ == "interrupted"
     assert 0 < len(classifier.model_.members) < 2000
+    assert [cover.member for cover in classifier.covers_] == sorted(
+        cover.member for cover in classifier.covers_
+    )
+    assert {cover.member for cover in classifier.covers_} == set(range(len(classifier.model_.members)))
     assert classifier.score(X, y) > 0.8
+
+
+def test_a_time_limit_keeps_the_members_grown():
+    X = np.random.default_rng(0).normal(size=(400, 6))
+    y = (X[:, 0] * X[:, 1] > X[:, 2]).astype(int)
+    seen = []
+    classifier = LinfClassifier(n_estimators=2000, random_state=0, time_limit=1.5, n_jobs=2)
+    classifier.fit(X, y, progress=seen.append)
+    members = classifier.model_.members
+    assert classifier.search_ended_ == "time limit"
+    assert 1 < len(members) < 2000
+    assert classifier.score(X, y) > 0.8
+    assert seen
+    assert [state.done for state in seen] == list(range(1, len(seen) + 1))
+    assert {state.total for state in seen} == {2000}
+    whole = LinfClassifier(n_estimators=1, random_state=0).fit(X, y)
+    assert whole.search_ended_ == "complete"
+    assert [c.to_dict() for c in members[0]] == [c.to_dict() for c in whole.covers_]
+
+
+def test_with_no_time_the_first_member_is_cut_short_and_still_votes():
+    X, y = mixed(3000)
+    classifier = LinfClassifier(n_estimators=3, time_limit=0).fit(X, y)
+    assert classifier.search_ended_ == "time limit"
+    assert len(classifier.model_.members) == 1
+    assert len(classifier.covers_) < len(LinfClassifier(n_estimators=1).fit(X, y).covers_)
+    assert classifier.predict_proba(X).sum(axis=1) == pytest.approx(1.0)
+
+
+def test_fitting_needs_no_scikit_learn():
+    code = (
+        "import sys, numpy as np; from damier.fit.linf import fit_linf; "
+        "from damier.intake import read_table, read_target; "
+        "model = fit_linf(read_table(np.arange(40.0).reshape(20, 2)), read_target([0, 1] * 10)); "
+        "print(len(model.members), 'sklearn' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["25", "False"]
+
+
+def test_columns_of_the_largest_numbers_are_read_without_a_warning():
+    X = {"huge": np.full(60, 1e308), "wide": np.where(np.arange(60) % 2, 1.7e308, -1.7e308)}
+    fitted = LinfClassifier(n_estimators=2).fit(X, np.arange(60) % 2)
+    assert (fitted.predict(X) == np.arange(60) % 2).all()

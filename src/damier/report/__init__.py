@@ -2,8 +2,8 @@
 
 from damier.report.coclustering import render_coclustering, summarize_coclustering
 from damier.report.grid import grid_lines, summarize_grid, summarize_pairs
-from damier.report.linf import plot_cover
 from damier.report.page import render_page
+from damier.report.plots import plot_cover
 from damier.report.summary import summarize
 from damier.report.table import classifier_line, variables_table
 

@@ -1,5 +1,3 @@
-from dataclasses import replace
-
 import numba
 import numpy as np
 import pytest
@@ -8,10 +6,16 @@ from hypothesis import strategies as st
 
 from damier.search.linf import cover as linf_cover
 from damier.search.linf import project as linf_project
-from damier.search.linf.search import PAPER, REFINED, find_covers
+from damier.search.linf.search import PAPER, REFINED, Rows
+from damier.search.linf.search import find_covers as find_in_rows
 from tests import naive
 
 UNIT = 1 << 17
+
+
+def find_covers(columns, n_categories, codes, n_classes, seed, settings=REFINED, stop=None):
+    rows = Rows.of(columns, n_categories, codes, n_classes, UNIT, settings)
+    return find_in_rows(rows, seed, settings, stop)
 
 
 def entry(kernel):
@@ -124,7 +128,7 @@ def test_uniform_draws_are_uniform():
 @pytest.mark.parametrize("kinds", [(0, 0, 0), (0, 4, 30, 0), (3, 5)], ids=str)
 def test_a_list_says_what_it_covers(settings, kinds):
     columns, n_categories, codes = table(3, 700, kinds, 4)
-    covers = find_covers(columns, n_categories, codes, 4, UNIT, (3, 4), settings)
+    covers = find_covers(columns, n_categories, codes, 4, (3, 4), settings)
     left = np.ones(700, bool)
     for cover in covers:
         shares = iter(cover.shares.tolist())
@@ -150,7 +154,9 @@ def test_a_list_says_what_it_covers(settings, kinds):
             assert (low, high) == (values[left].min(), values[left].max())
             scale = np.float32(cover.n_bins / (high - low + 1.0))
             bins.append(np.minimum(((values - low).astype(np.float32) * scale).astype(int), cover.n_bins - 1))
-        least, most = (int(factor * np.log2(left.sum())) for factor in settings.bins)
+        least, most = (
+            int(factor * np.log2(left.sum())) for factor in (settings.least_bins, settings.most_bins)
+        )
         assert least <= cover.n_bins <= most
         for (x0, x1, y0, y1), counts in zip(cover.rectangles, cover.counts, strict=True):
             held = left & (bins[0] >= x0) & (bins[0] <= x1) & (bins[1] >= y0) & (bins[1] <= y1)
@@ -166,8 +172,8 @@ def test_a_list_says_what_it_covers(settings, kinds):
 def test_the_order_of_rows_changes_nothing():
     columns, n_categories, codes = table(5, 500, (0, 6, 0), 3)
     order = np.random.default_rng(0).permutation(500)
-    straight = find_covers(columns, n_categories, codes, 3, UNIT, (8, 9))
-    shuffled = find_covers(columns[:, order], n_categories, codes[order], 3, UNIT, (8, 9))
+    straight = find_covers(columns, n_categories, codes, 3, (8, 9))
+    shuffled = find_covers(columns[:, order], n_categories, codes[order], 3, (8, 9))
     assert len(straight) == len(shuffled) > 3
     for a, b in zip(straight, shuffled, strict=True):
         assert (a.rectangles == b.rectangles).all()
@@ -180,7 +186,7 @@ def test_many_columns_keep_to_the_limit_and_small_classes_get_a_cover(settings):
     columns, n_categories, codes = table(6, 300, (0,) * 120, 2)
     codes[:4] = 2
     columns[:, :4] //= 8
-    covers = find_covers(columns, n_categories, codes, 3, UNIT, (1, 2), settings)
+    covers = find_covers(columns, n_categories, codes, 3, (1, 2), settings)
     assert {cover.class_index for cover in covers} == {0, 1, 2}
     for cover in covers:
         assert len(set(cover.columns.tolist())) == 50
@@ -192,18 +198,18 @@ def test_many_columns_keep_to_the_limit_and_small_classes_get_a_cover(settings):
 def test_tiny_and_constant_tables_end(settings, n_rows):
     columns = np.zeros((2, n_rows), np.int32)
     codes = (np.arange(n_rows) % 2).astype(np.int32)
-    covers = find_covers(columns, np.array([0, 0]), codes, 2, UNIT, (1, 2), settings)
+    covers = find_covers(columns, np.array([0, 0]), codes, 2, (1, 2), settings)
     assert all(len(cover.rectangles) == 1 for cover in covers)
 
 
 def test_ranking_on_a_sample_does_not_depend_on_the_order_of_rows():
-    settings = replace(REFINED, rows_ranked=200)
+    settings = REFINED._replace(rows_ranked=200)
     columns, n_categories, codes = table(7, 900, (0, 5, 0, 0), 3)
     order = np.random.default_rng(1).permutation(900)
-    straight = find_covers(columns, n_categories, codes, 3, UNIT, (8, 9), settings)
-    shuffled = find_covers(columns[:, order], n_categories, codes[order], 3, UNIT, (8, 9), settings)
+    straight = find_covers(columns, n_categories, codes, 3, (8, 9), settings)
+    shuffled = find_covers(columns[:, order], n_categories, codes[order], 3, (8, 9), settings)
     assert [c.counts.tolist() for c in straight] == [c.counts.tolist() for c in shuffled]
-    whole = find_covers(columns, n_categories, codes, 3, UNIT, (8, 9))
+    whole = find_covers(columns, n_categories, codes, 3, (8, 9))
     assert [c.counts.tolist() for c in straight] != [c.counts.tolist() for c in whole]
     left = np.ones(900, bool)
     for cover in straight:  # limits are those of all rows left, not of the sample
@@ -225,7 +231,8 @@ def test_climbing_keeps_only_weights_that_cover_more(seed):
     xy, limits = np.zeros((3, n), np.int32), np.zeros(4, np.int64)
     own, other = np.zeros((b, b), np.int64), np.zeros((b, b), np.int64)
     axes = np.eye(2, p, dtype=np.int64)
-    view = linf_project.View(columns, scaled, place, codes, chosen, xy)
+    view = linf_project.View(columns, scaled, place, codes, chosen, xy, 64)
+    at, aim = linf_project.Projection(axes, limits, own, other), linf_project.Aim(2, b, 0.2, 4.0)
 
     def covered(weights):
         values = weights @ columns.astype(np.int64)
@@ -238,9 +245,7 @@ def test_climbing_keeps_only_weights_that_cover_more(seed):
 
     before, state = covered(axes), np.array([seed + 1, 7])
     for _ in range(4):
-        climb(
-            view, n, 2, b, axes, limits, own, other, 10, odds, 0.2, 4.0, state, rectangles
-        )  # fmt: skip
+        climb(view, at, n, aim, 10, odds, state, rectangles)
         after = covered(axes)
         assert after >= before
         before = after
@@ -253,8 +258,8 @@ def test_climbing_keeps_only_weights_that_cover_more(seed):
 def test_with_many_classes_one_that_failed_waits_for_the_next_phase(n_classes):
     columns, n_categories, codes = table(5, 1200, (0, 0, 0, 6), n_classes)
     lists = [
-        find_covers(columns, n_categories, codes, n_classes, UNIT, (3, 4), settings)
-        for settings in (REFINED, replace(REFINED, most_retried=2**62))
+        find_covers(columns, n_categories, codes, n_classes, (3, 4), settings)
+        for settings in (REFINED, REFINED._replace(most_retried=2**62))
     ]
     waiting, retried = ([(cover.class_index, *cover.limits.tolist()) for cover in one] for one in lists)
     assert (waiting == retried) == (n_classes <= REFINED.most_retried)
@@ -268,12 +273,47 @@ def test_one_column_is_enough_to_begin_with_where_there_are_many():
     low, high = values.min(axis=1, keepdims=True), values.max(axis=1, keepdims=True)
     columns = np.rint((values - low) / (high - low) * UNIT).astype(np.int32)
     numeric = np.zeros(60, dtype=np.int64)
-    wide = find_covers(columns, numeric, codes, 8, UNIT, (1, 2))
+    wide = find_covers(columns, numeric, codes, 8, (1, 2))
     assert min(np.count_nonzero(cover.x_weights) for cover in wide) == 1
     assert 2 * len(wide) < len(
-        find_covers(columns, numeric, codes, 8, UNIT, (1, 2), replace(REFINED, wide_strata=()))
+        find_covers(columns, numeric, codes, 8, (1, 2), REFINED._replace(wide_strata=np.zeros(0)))
     )
-    narrow = columns[:14], numeric[:14], codes, 8, UNIT, (1, 2)
-    same = find_covers(*narrow, replace(REFINED, wide_strata=()))
+    narrow = columns[:14], numeric[:14], codes, 8, (1, 2)
+    same = find_covers(*narrow, REFINED._replace(wide_strata=np.zeros(0)))
     for one, other in zip(find_covers(*narrow), same, strict=True):
         assert (one.rectangles == other.rectangles).all()
+
+
+def test_the_largest_weight_keeps_sums_exact_and_is_kept_to():
+    # The farthest a row can be from the least training value of an axis: two units per weight.
+    most = linf_project.most_weight(UNIT)
+    farthest = 2 * most * UNIT
+    assert np.float32(farthest - 1) == farthest - 1 < farthest == 2**24
+    assert linf_project.most_weight(4 * UNIT) == most // 4
+    random = np.random.default_rng(0)
+    n, b, p = 300, 8, 6
+    codes = random.integers(0, 2, n).astype(np.int32)
+    columns = (np.clip(random.normal(0.5, 0.1, (p, n)) + 0.1 * codes, 0, 1) * UNIT).astype(np.int32)
+    own, other = np.zeros((b, b), np.int64), np.zeros((b, b), np.int64)
+    heaviest = []
+    for limit in (1, 12):
+        axes = np.eye(2, p, dtype=np.int64)
+        view = linf_project.View(
+            columns,
+            np.zeros((0, n), np.int32),
+            np.full(p, -1),
+            codes,
+            np.arange(p),
+            np.zeros((3, n), np.int32),
+            limit,
+        )
+        at = linf_project.Projection(axes, np.zeros(4, np.int64), own, other)
+        aim, state = linf_project.Aim(1, b, 0.2, 4.0), np.array([5, 7])
+        climb(view, at, n, aim, 400, np.ones(p), state, np.zeros((256, 4), np.int64))
+        heaviest.append(np.abs(axes).sum(axis=1).max())
+    assert heaviest[0] == 1 < heaviest[1] <= 12
+
+
+def test_a_list_stopped_at_once_has_no_covers():
+    columns, n_categories, codes = table(5, 500, (0, 6, 0), 3)
+    assert find_covers(columns, n_categories, codes, 3, (8, 9), REFINED, np.ones(1, np.uint8)) == []

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -14,62 +13,11 @@ from damier.intake import CategoricalColumn, Column, NumericColumn, as_categoric
 from damier.intake.table import FloatArray
 from damier.models.codec import FieldError, Model, Values
 
-# The whole number that stands for 1. Sums of fifty columns, each within -1 .. 2, are exact in float32.
+# The whole number that stands for 1. How far sums are exact in float32 depends on it: the search derives from
+# it the largest sum of weights.
 UNIT = 1 << 17
 # Numbers scaled at a time, few enough to stay in cache from step to step.
 _BLOCK = 1 << 14
-
-
-class ColumnFacts(NamedTuple):
-    """Range and median of the finite values of a column; skewness and kurtosis over their standard errors.
-
-    The latter are zero where they have no meaning, and all is zero in a column without finite values.
-    """
-
-    low: float
-    high: float
-    middle: float
-    skewness: float
-    kurtosis: float
-
-
-def column_facts(columns: Sequence[NumericColumn]) -> list[ColumnFacts]:
-    """Tell the facts of each column; complete ones are taken many at a time."""
-    facts: list[ColumnFacts] = []
-    group: list[FloatArray] = []
-    for column in columns:
-        values = column.values
-        finite = np.isfinite(values)
-        if not finite.all():
-            facts += _facts_of_rows(group)
-            group = []
-            values = values[finite]
-            facts += _facts_of_rows([values]) if len(values) else [ColumnFacts(0.0, 0.0, 0.0, 0.0, 0.0)]
-            continue
-        group.append(values)
-        if len(group) * len(values) >= _BLOCK:
-            facts += _facts_of_rows(group)
-            group = []
-    return facts + _facts_of_rows(group)
-
-
-def _facts_of_rows(rows: list[FloatArray]) -> list[ColumnFacts]:
-    if not rows or not len(rows[0]):
-        return [ColumnFacts(0.0, 0.0, 0.0, 0.0, 0.0)] * len(rows)
-    # Sorted, so that rounding does not depend on the order of the rows.
-    values = np.sort(np.array(rows), axis=1)
-    n = values.shape[1]
-    low, high, middle = values[:, 0].copy(), values[:, -1].copy(), values[:, (n - 1) // 2].copy()
-    values /= np.where(low < high, np.maximum(np.abs(low), np.abs(high)), 1.0)[:, None]
-    values -= np.where(low < high, values.mean(axis=1), values[:, 0])[:, None]
-    deviation = np.sqrt(np.mean(values * values, axis=1))
-    varies = deviation >= 1e-150
-    values /= np.where(varies, deviation, 1.0)[:, None]
-    squared = values * values
-    skewness = np.where(varies, np.mean(squared * values, axis=1) / np.sqrt(6 / n), 0.0)
-    kurtosis = np.where(varies, (np.mean(squared * squared, axis=1) - 3.0) / np.sqrt(24 / n), 0.0)
-    facts = np.column_stack([low, high, middle, skewness, kurtosis])
-    return [ColumnFacts(*row) for row in facts.tolist()]
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,14 +47,6 @@ class ScaledColumn(Model):
     def _check(self) -> None:
         if self.low > self.high:
             raise FieldError("low", f"{self.low} is above the high of {self.high}")
-
-    @classmethod
-    def from_facts(cls, name: str, facts: ColumnFacts, root: bool) -> Self:
-        """Take the range and the median of the finite training values."""
-        low, high = facts.low, facts.high
-        if root:
-            low, high = signed_root(np.array([low, high])).tolist()
-        return cls(name, root, low, high, facts.middle)
 
     def apply(self, column: Column) -> npt.NDArray[np.float32]:
         """Whole numbers: 0 stands for the least training value and ``UNIT`` for the greatest.
@@ -154,16 +94,6 @@ class CodedColumn(Model):
     categories: Values
 
     model: ClassVar[str] = "coded"
-
-    @classmethod
-    def from_column(cls, column: CategoricalColumn, most: int, fewest_rows: int = 1) -> Self:
-        """List the most frequent categories, in their own order; none where all rows hold the same one."""
-        held = np.bincount(column.codes, minlength=len(column.categories))
-        if np.count_nonzero(held) < 2:
-            return cls(column.name, ())
-        order = np.argsort(-held, kind="stable")[:most]
-        kept = np.sort(order[held[order] >= fewest_rows])
-        return cls(column.name, tuple(column.categories[i] for i in kept.tolist()))
 
     @property
     def n_categories(self) -> int:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -112,7 +112,7 @@ class Cover(Model):
 
     @property
     def bounds(self) -> FloatArray:
-        """Rectangles in units of the projection: x from, x to, y from, y to, a rectangle a row."""
+        """Rectangles in units of the projection, one per row: x from, x to, y from, y to."""
         low = np.array([self.limits[0], self.limits[2]]) / UNIT
         high = np.array([self.limits[1] + 1, self.limits[3] + 1]) / UNIT
         edges = self.rectangles + np.array([0, 1, 0, 1])
@@ -120,7 +120,7 @@ class Cover(Model):
         bounds: FloatArray = origin + edges * width
         return bounds
 
-    @cached_property
+    @property
     def table(self) -> npt.NDArray[np.int32]:
         """Index of the first rectangle that holds each bin, -1 where none does."""
         owner = np.full((self.n_bins, self.n_bins), -1, dtype=np.int32)
@@ -139,12 +139,12 @@ class Cover(Model):
         yes when x = age - size, y = age: x in 0 .. 0.5, y in 0 .. 1 (12 rows of 12)
         """
         axes = ", ".join(f"{name} = {axis_text(axis)}" for name, axis in (("x", self.x), ("y", self.y)))
-        told = [
+        parts = [
             f"x in {x0:.4g} .. {x1:.4g}, y in {y0:.4g} .. {y1:.4g} "
             f"({held[self.class_index]} rows of {held.sum()})"
             for (x0, x1, y0, y1), held in zip(self.bounds.tolist(), self.counts, strict=True)
         ]
-        return f"{self.label} when {axes}: " + " or ".join(told)
+        return f"{self.label} when {axes}: " + " or ".join(parts)
 
     def __str__(self) -> str:
         return self.describe()
@@ -223,11 +223,6 @@ class LinfModel(ClassifierModel):
         """All covers in scoring order, those of the first member first."""
         return tuple(cover for member in self.members for cover in member)
 
-    @cached_property
-    def _lists(self) -> tuple[_List, ...]:
-        position = {column.name: j for j, column in enumerate(self.columns)}
-        return tuple(_List.of(member, position) for member in self.members)
-
     def encode(self, X: Any, spread: Callable[[Callable[[int], None], range], Any] = map) -> SingleArray:
         """Columns by rows, scaled or coded; ``spread`` may share the columns among threads."""
         table = read_columns(X, [column.name for column in self.columns])
@@ -239,25 +234,9 @@ class LinfModel(ClassifierModel):
         list(spread(fill, range(table.n_columns)))
         return encoded
 
-    def votes(self) -> tuple[FloatArray, ...]:
-        """Vote of every rectangle of each member, rectangles by classes."""
-        n_classes = len(self.classes)
-        held = np.array(self.class_counts, dtype=np.float64)
-        prior = held / max(held.sum(), 1.0)
-        result = []
-        for member in self.members:
-            own = np.zeros((sum(len(cover.rectangles) for cover in member), n_classes))
-            codes = np.array([c.class_index for c in member for _ in c.rectangles], dtype=np.int64)
-            own[np.arange(len(own)), codes] = 1.0
-            if self.shared_votes and len(own):
-                counts = np.vstack([cover.counts for cover in member])
-                own = np.sqrt((counts + 0.7 * own + 0.3 * prior) / (counts.sum(axis=1, keepdims=True) + 1.0))
-            result.append(own)
-        return tuple(result)
-
     @cached_property
     def packed(self) -> PackedLists:
-        """The lists as arrays, for a compiled kernel."""
+        """The lists as arrays, which score."""
         return PackedLists.of(self)
 
     @property
@@ -269,18 +248,28 @@ class LinfModel(ClassifierModel):
 
     def add_votes(self, encoded: SingleArray, scores: FloatArray) -> None:
         """Add the votes of every member to ``scores``, rows by classes."""
-        all_votes = self.votes()
+        packed = self.packed
         for start, block in _blocks(encoded):
             part = scores[start : start + block.shape[1]]
-            for one, votes in zip(self._lists, all_votes, strict=True):
-                if not one.covers:
-                    part += self.no_cover_vote
+            for m, member in enumerate(self.members):
+                if not member:
+                    part += packed.no_cover_vote
                     continue
-                decided, inside = one.decide(block, self.open_edges)
-                part += votes[decided] * np.where(inside, 1.0, self.outside_vote)[:, None]
+                decided, inside = packed.decide(m, block)
+                part += packed.votes[decided] * np.where(inside, 1.0, self.outside_vote)[:, None]
 
     def predict_proba(self, X: Any) -> FloatArray:
-        """Probabilities of the classes from the votes, rows by classes."""
+        """Return the probabilities of the classes from the votes.
+
+        Parameters
+        ----------
+        X : Table, data frame, array or dict of columns
+            Columns are found by name, in any order, where they have names.
+
+        Returns
+        -------
+        array of shape (n_rows, n_classes)
+        """
         encoded = self.encode(X)
         scores = np.zeros((encoded.shape[1], len(self.classes)))
         self.add_votes(encoded, scores)
@@ -294,33 +283,31 @@ class LinfModel(ClassifierModel):
         return scores
 
     def decision_path(self, X: Any) -> DecisionPath:
-        """Tell which rectangle decided each row in each member."""
-        encoded = self.encode(X)
+        """Return which rectangle decided each row in each member."""
+        encoded, packed = self.encode(X), self.packed
         shape = (encoded.shape[1], len(self.members))
         path = DecisionPath(np.full(shape, -1), np.full(shape, -1), np.zeros(shape, dtype=bool))
-        first = np.cumsum([0, *(len(member) for member in self.members)])
         for start, block in _blocks(encoded):
             rows = slice(start, start + block.shape[1])
-            for m, one in enumerate(self._lists):
-                if one.covers:
-                    decided, path.inside[rows, m] = one.decide(block, self.open_edges)
-                    cover = one.cover_of[decided]
-                    path.cover[rows, m] = cover + first[m]
-                    path.rectangle[rows, m] = decided - one.starts[cover]
+            for m, member in enumerate(self.members):
+                if member:
+                    decided, path.inside[rows, m] = packed.decide(m, block)
+                    cover = np.searchsorted(packed.rectangle_starts, decided, side="right") - 1
+                    path.cover[rows, m] = cover
+                    path.rectangle[rows, m] = decided - packed.rectangle_starts[cover]
         return path
 
     def bins(self, X: Any, cover: int) -> tuple[IntArray, npt.NDArray[np.bool_]]:
         """Bins of every row along x and y of one cover, and whether the row is within the limits of both."""
-        encoded = self.encode(X)
-        drawn = self.covers[cover]
-        first = sum(len(member) for member in self.members[: drawn.member])
-        pair = self._lists[drawn.member].axes[cover - first]
+        encoded, packed, drawn = self.encode(X), self.packed, self.covers[cover]
         places = np.empty((encoded.shape[1], 2), dtype=np.int64)
         inside = np.ones(encoded.shape[1], dtype=bool)
-        for a, axis in enumerate(pair):
-            total = axis.project(encoded)
-            inside &= (total >= axis.low) & (total <= axis.high)
-            places[:, a] = np.clip((total - axis.low) * axis.scale, 0, drawn.n_bins - 1)
+        for a in range(2):
+            axis = 2 * cover + a
+            total = packed.project(axis, encoded)
+            low, high = drawn.limits[2 * a : 2 * a + 2]
+            inside &= (total >= low) & (total <= high)
+            places[:, a] = np.clip((total - packed.origins[axis]) * packed.scales[axis], 0, drawn.n_bins - 1)
         return places, inside
 
 
@@ -340,124 +327,3 @@ def axis_text(axis: tuple[tuple[str, int], ...]) -> str:
 def _blocks(encoded: SingleArray) -> Iterator[tuple[int, SingleArray]]:
     for start in range(0, encoded.shape[1], _BLOCK):
         yield start, np.ascontiguousarray(encoded[:, start : start + _BLOCK])
-
-
-@dataclass(frozen=True, slots=True)
-class _Axis:
-    """One axis of a cover, ready to be added up."""
-
-    columns: tuple[int, ...]
-    weights: tuple[int, ...]
-    shares: tuple[SingleArray | None, ...]
-    low: np.float32
-    high: np.float32
-    scale: np.float32
-
-    @classmethod
-    def of(
-        cls, cover: Cover, axis: tuple[tuple[str, int], ...], low: int, high: int, position: dict[str, int]
-    ) -> Self:
-        shares = (cover.shares.get(name) for name, _ in axis)
-        return cls(
-            tuple(position[name] for name, _ in axis),
-            tuple(weight for _, weight in axis),
-            tuple(None if held is None else np.array(held, dtype=np.float32) for held in shares),
-            np.float32(low),
-            np.float32(high),
-            np.float32(cover.n_bins / (high - low + 1.0)),
-        )
-
-    def project(self, block: SingleArray) -> SingleArray:
-        """Weighted sum of the columns, exact."""
-        total = np.zeros(block.shape[1], dtype=np.float32)
-        for j, weight, shares in zip(self.columns, self.weights, self.shares, strict=True):
-            values = block[j] if shares is None else shares[block[j].astype(np.intp)]
-            total += values if weight == 1 else np.float32(weight) * values
-        return total
-
-
-@dataclass(frozen=True)
-class _List:
-    """A decision list, ready to score."""
-
-    covers: tuple[Cover, ...]
-    axes: tuple[tuple[_Axis, _Axis], ...]
-    starts: IntArray
-    cover_of: IntArray
-
-    @classmethod
-    def of(cls, covers: tuple[Cover, ...], position: dict[str, int]) -> Self:
-        sizes = [len(cover.rectangles) for cover in covers]
-        axes = tuple(
-            (
-                _Axis.of(c, c.x, c.limits[0], c.limits[1], position),
-                _Axis.of(c, c.y, c.limits[2], c.limits[3], position),
-            )
-            for c in covers
-        )
-        return cls(covers, axes, np.cumsum([0, *sizes[:-1]]), np.repeat(np.arange(len(covers)), sizes))
-
-    def decide(self, block: SingleArray, open_edges: bool) -> tuple[IntArray, npt.NDArray[np.bool_]]:
-        """Deciding rectangle of each row (counted over the whole list), and whether it holds the row."""
-        n_rows = block.shape[1]
-        decided = np.full(n_rows, -1, dtype=np.int64)
-        left = np.arange(n_rows)
-        rows = block
-        for cover, axes, start in zip(self.covers, self.axes, self.starts.tolist(), strict=True):
-            hit = self._hits(cover, axes, rows, open_edges)
-            found = hit >= 0
-            n_found = np.count_nonzero(found)
-            if n_found == 0:
-                continue
-            decided[left[found]] = hit[found] + start
-            if n_found == len(left):
-                return decided, np.ones(n_rows, dtype=bool)
-            np.logical_not(found, out=found)
-            left = left[found]
-            rows = np.compress(found, rows, axis=1)
-        inside = decided >= 0
-        if len(left):
-            decided[left] = self._nearest(rows, open_edges)
-        return decided, inside
-
-    @staticmethod
-    def _hits(
-        cover: Cover, axes: tuple[_Axis, _Axis], rows: SingleArray, open_edges: bool
-    ) -> npt.NDArray[np.int32]:
-        b = cover.n_bins
-        place = np.zeros(rows.shape[1], dtype=np.int32)
-        outside = None
-        for axis in axes:
-            total = axis.project(rows)
-            if not open_edges:
-                beyond = (total < axis.low) | (total > axis.high)
-                outside = beyond if outside is None else outside | beyond
-            total -= axis.low
-            total *= axis.scale
-            np.clip(total, 0, b - 1, out=total)
-            place *= b
-            place += total.astype(np.int32)
-        hit = cover.table.reshape(-1).take(place)
-        if outside is not None:
-            hit[outside] = -1
-        return hit
-
-    def _nearest(self, rows: SingleArray, open_edges: bool) -> IntArray:
-        """First of the nearest rectangles, by the largest distance along an axis."""
-        nearest = np.zeros(rows.shape[1], dtype=np.int64)
-        least = np.full(rows.shape[1], np.inf, dtype=np.float32)
-        number = 0
-        for cover, axes in zip(self.covers, self.axes, strict=True):
-            b = np.float32(cover.n_bins)
-            x, y = ((axis.project(rows) - axis.low) * axis.scale for axis in axes)
-            if open_edges:
-                x, y = np.clip(x, 0, b), np.clip(y, 0, b)
-            for x0, x1, y0, y1 in cover.rectangles.astype(np.float32):
-                along = np.maximum(x0 - x, x - (x1 + np.float32(1)))
-                across = np.maximum(y0 - y, y - (y1 + np.float32(1)))
-                distance = np.maximum(along, across) / b
-                closer = distance < least
-                nearest[closer] = number
-                np.minimum(least, distance, out=least)
-                number += 1
-        return nearest

@@ -9,11 +9,8 @@ bins included. Loops stand where slices could be assigned: those take seconds to
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
-from damier.search.kernels import inner
-
-IntArray = npt.NDArray[np.int64]
+from damier.search.kernels import IntArray, inner
 
 
 @inner
@@ -39,9 +36,9 @@ def inside(sums: IntArray, x0: int, x1: int, y0: int, y1: int) -> int:
 def grow_rectangle(blocked_x: IntArray, blocked_y: IntArray, i: int, j: int) -> tuple[int, int, int, int]:
     """Grow a rectangle around one bin, a side at a time in a spiral, until every side is stopped.
 
-    Bit y of ``blocked_x[x + 1]`` and bit x of ``blocked_y[y + 1]`` tell that a bin is blocked; the first and
-    the last entry, beyond the matrix, have all bits set. The spiral goes up (y grows), right, down and left.
-    A side that is stopped stays so, as the strip of bins it would take in only becomes longer.
+    Bit y of ``blocked_x[x + 1]`` and bit x of ``blocked_y[y + 1]`` are set where a bin is blocked; the first
+    and the last entry, beyond the matrix, have all bits set. The spiral goes up (y grows), right, down and
+    left. A side that is stopped stays so, as the strip of bins it would take in only becomes longer.
     """
     x0, x1, y0, y1 = i, i, j, j
     width, height = np.int64(1) << i, np.int64(1) << j
@@ -73,13 +70,13 @@ def grow_rectangle(blocked_x: IntArray, blocked_y: IntArray, i: int, j: int) -> 
 @inner
 def rows_alone(own: IntArray, other: IntArray, b: int, tolerance: float) -> tuple[int, int]:
     """Count the rows of the current class and those of the others in the bins that are not blocked."""
-    held, strangers = 0, 0
+    held, others = 0, 0
     for i in range(b):
         for j in range(b):
             if other[i, j] <= tolerance * own[i, j]:
                 held += own[i, j]
-                strangers += other[i, j]
-    return held, strangers
+                others += other[i, j]
+    return held, others
 
 
 @inner
@@ -92,7 +89,7 @@ def cover_bins(
     classes in it and in the bins that border it; it must hold more than ``min_cover`` such rows. What a bin
     grows into does not depend on what is covered, so every bin is grown once.
     """
-    # A matrix has 2 log2 n bins a side: 62 of them stand for more rows than there are.
+    # One bit per bin: 62 bins per side, 2 log2 n, stand for more rows than there are.
     blocked_x, blocked_y = np.zeros(b + 2, np.int64), np.zeros(b + 2, np.int64)
     blocked_x[0] = blocked_x[b + 1] = blocked_y[0] = blocked_y[b + 1] = -1
     left = np.empty((b, b), np.int64)

@@ -1,202 +1,292 @@
-"""Kernels that grow a decision list of covers: passes, phases, and what they keep count of."""
+"""Kernels that grow a decision list of covers: phases, passes, and what they count.
+
+Legend: g classes, p columns, width columns that a pass chooses, n rows, m rows left, b bins per side, c the
+current class, t projection, s slot. A *slot* is a category of a categorical column (the last one for those
+never seen) or one of 16 intervals of a numeric one.
+"""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from damier.search.kernels import inner, kernel
+from damier.search.kernels import CodeArray, FloatArray, IntArray, inner, kernel
 from damier.search.linf.cover import cover_bins, rows_alone
-from damier.search.linf.project import View, bin_of, bin_scale, climb, draw_axis, look, uniform
-
-IntArray = npt.NDArray[np.int64]
-FloatArray = npt.NDArray[np.float64]
-SmallArray = npt.NDArray[np.int32]
+from damier.search.linf.project import (
+    Aim,
+    Projection,
+    View,
+    bin_of,
+    bin_scale,
+    climb,
+    draw_axis,
+    look,
+    most_weight,
+    uniform,
+)
+from damier.search.linf.settings import LinfSettings
 
 _MOST_RECTANGLES = 256
 # Rows counted at a time.
 _BLOCK = 1024
+_N_SLOTS = 16
 
 
-class Room(NamedTuple):
-    """Arrays the kernel works in, allocated outside it: allocation of every kind takes time to compile."""
+class Rows(NamedTuple):
+    """Rows in the order they are looked at; the same for all lists grown from them.
+
+    Parameters
+    ----------
+    columns : int32 array of shape (p, n)
+        Numbers in fixed point, or category codes.
+    codes : int32 array of shape (n,)
+        Classes.
+    place : int64 array of shape (p,)
+        Place of a column among the categorical ones, -1 for a numeric one.
+    slots : int64 array of shape (p + 1,)
+        Column j has the slots ``slots[j]`` up to ``slots[j + 1]``.
+    bounds : int32 array of shape (p, 15)
+        Upper bounds of the slots of a numeric column, each of about as many rows.
+    n_classes : int
+    unit : int
+        The fixed-point number that stands for 1.
+    """
+
+    columns: CodeArray
+    codes: CodeArray
+    place: IntArray
+    slots: IntArray
+    bounds: CodeArray
+    n_classes: int
+    unit: int
+
+    @classmethod
+    def of(
+        cls,
+        columns: CodeArray,
+        n_categories: IntArray,
+        codes: CodeArray,
+        n_classes: int,
+        unit: int,
+        settings: LinfSettings,
+    ) -> Self:
+        """Arrange the rows of a table; ``n_categories`` is 0 for a numeric column."""
+        n_rows = columns.shape[1]
+        if n_rows > settings.rows_ranked:
+            order = _order_of_content(columns, codes)
+            columns, codes = columns[:, order], codes[order]
+        categorical = n_categories > 0
+        at = np.arange(1, _N_SLOTS) * (n_rows - 1) // _N_SLOTS
+        return cls(
+            columns=np.ascontiguousarray(columns, dtype=np.int32),
+            codes=np.ascontiguousarray(codes, dtype=np.int32),
+            place=np.where(categorical, np.cumsum(categorical) - 1, -1),
+            slots=np.cumsum([0, *np.where(categorical, n_categories + 1, _N_SLOTS)], dtype=np.int64),
+            bounds=np.ascontiguousarray(np.sort(columns, axis=1)[:, at], dtype=np.int32),
+            n_classes=n_classes,
+            unit=unit,
+        )
+
+
+class Tally(NamedTuple):
+    """Rows left, counted, and what follows from the counts for the current class.
+
+    Parameters
+    ----------
+    alive : int64 array of shape (g,)
+        Rows left per class.
+    sums : int64 array of shape (g, p)
+        Sums of the numeric columns.
+    counts : int64 array of shape (g, n_slots)
+        Rows per slot.
+    share : int64 array of shape (n_slots,)
+        What each category stands for: the share of the current class among its rows, in fixed point.
+    means : float64 array of shape (g, p)
+        Class means of all columns, categories taken as shares.
+    """
 
     alive: IntArray
-    at_start: IntArray
-    has_cover: IntArray
-    failed_in: IntArray
     sums: IntArray
     counts: IntArray
-    totals: IntArray
     share: IntArray
-    scaled: SmallArray
-    xy: SmallArray
     means: FloatArray
-    projected: FloatArray
+
+
+class Draw(NamedTuple):
+    """Columns of a pass, and space to draw axes in.
+
+    Parameters
+    ----------
+    odds : float64 array of shape (p,)
+        Chances of the columns.
+    keys : float64 array of shape (p,)
+        The columns of least key are chosen.
+    chosen : int64 array of shape (width,)
+        The columns chosen; then their odds and class means.
+    order, projected, tried
+        Overwritten by `draw_axis`.
+    """
+
     odds: FloatArray
     keys: FloatArray
     chosen: IntArray
     chosen_odds: FloatArray
     chosen_means: FloatArray
     order: IntArray
-    axes: IntArray
+    projected: FloatArray
     tried: IntArray
+
+
+class Found(NamedTuple):
+    """Covers found, one per row of the arrays, which are lengthened when they are full.
+
+    Parameters
+    ----------
+    covers : int64 array of shape (..., 7)
+        Class, bins per side, number of rectangles, limits along x and y.
+    axes : int64 array of shape (..., 3 * width)
+        Columns chosen, their weights along x, their weights along y.
+    shares : int64 array of shape (..., n_slots)
+        What each category stood for.
+    rectangles : int64 array of shape (..., 4 + g)
+        First and last bin along x, first and last along y, rows of each class. Those of the first cover
+        come first.
+    """
+
+    covers: IntArray
+    axes: IntArray
+    shares: IntArray
+    rectangles: IntArray
+
+
+class Work(NamedTuple):
+    """All that a list is grown in, allocated in Python: in kernels allocations take time to compile."""
+
+    seen: View
+    tally: Tally
+    draw: Draw
+    # As `Projection`, with one more dimension in front: the projections of a pass.
+    axes: IntArray
     limits: IntArray
-    purity: IntArray
     own: IntArray
     other: IntArray
-    rectangles: IntArray
-    best_rectangles: IntArray
-    owner: IntArray
-    covers: IntArray
-    cover_axes: IntArray
-    cover_shares: IntArray
-    cover_rectangles: IntArray
+    found: Found
 
     @classmethod
-    def of(
-        cls,
-        shape: tuple[int, int],
-        g: int,
-        n_slots: int,
-        n_categorical: int,
-        most_columns: int,
-        n_projections: int,
-    ) -> Room:
-        """Allocate for p columns by n rows, g classes."""
-        p, n = shape
-        width = min(p, most_columns)
-        b = max(1, int(2.0 * np.log2(n)))
-        t = n_projections
-        whole, small, real = np.int64, np.int32, np.float64
+    def of(cls, rows: Rows, settings: LinfSettings) -> Self:
+        """Allocate; the rows are copied, as those covered are overwritten."""
+        p, n = rows.columns.shape
+        g, t, n_slots = rows.n_classes, settings.n_projections, int(rows.slots[-1])
+        width = min(p, settings.most_columns)
+        b = max(1, int(settings.most_bins * np.log2(n)))
+        chosen = np.arange(width)
+
+        def whole(*shape: int) -> IntArray:
+            return np.zeros(shape, dtype=np.int64)
+
+        def real(*shape: int) -> FloatArray:
+            return np.zeros(shape)
+
         return cls(
-            alive=np.zeros(g, whole),
-            at_start=np.zeros(g, whole),
-            has_cover=np.zeros(g, whole),
-            failed_in=np.full(g, -1, whole),
-            sums=np.zeros((g, p), whole),
-            counts=np.zeros((g, n_slots), whole),
-            totals=np.zeros(n_slots, whole),
-            share=np.zeros(n_slots, whole),
-            scaled=np.zeros((n_categorical, n), small),
-            xy=np.zeros((3, n), small),
-            means=np.zeros((g, p), real),
-            projected=np.zeros(g, real),
-            odds=np.ones(p, real),
-            keys=np.zeros(p, real),
-            chosen=np.arange(width, dtype=whole),
-            chosen_odds=np.ones(width, real),
-            chosen_means=np.zeros((g, width), real),
-            order=np.zeros(width, whole),
-            axes=np.zeros((t, 2, width), whole),
-            tried=np.zeros((2, width), whole),
-            limits=np.zeros((t, 4), whole),
-            purity=np.zeros(t, whole),
-            own=np.zeros((t, b, b), whole),
-            other=np.zeros((t, b, b), whole),
-            rectangles=np.zeros((_MOST_RECTANGLES, 4), whole),
-            best_rectangles=np.zeros((_MOST_RECTANGLES, 4), whole),
-            owner=np.zeros((b, b), whole),
-            covers=np.zeros((32, 7), whole),
-            cover_axes=np.zeros((32, 3 * width), whole),
-            cover_shares=np.zeros((32, n_slots), whole),
-            cover_rectangles=np.zeros((64, 4 + g), whole),
+            seen=View(
+                columns=rows.columns.copy(),
+                shares=np.zeros((np.count_nonzero(rows.place >= 0), n), dtype=np.int32),
+                place=rows.place,
+                codes=rows.codes.copy(),
+                chosen=chosen,
+                xy=np.zeros((3, n), dtype=np.int32),
+                most_weight=most_weight(rows.unit),
+            ),
+            tally=Tally(whole(g), whole(g, p), whole(g, n_slots), whole(n_slots), real(g, p)),
+            draw=Draw(
+                odds=real(p),
+                keys=real(p),
+                chosen=chosen,
+                chosen_odds=real(width),
+                chosen_means=real(g, width),
+                order=whole(width),
+                projected=real(g),
+                tried=whole(2, width),
+            ),
+            axes=whole(t, 2, width),
+            limits=whole(t, 4),
+            own=whole(t, b, b),
+            other=whole(t, b, b),
+            found=Found(whole(32, 7), whole(32, 3 * width), whole(32, n_slots), whole(64, 4 + g)),
         )
 
 
 @inner
-def _with_room(table: IntArray, needed: int) -> IntArray:
-    """Return the table itself, or a copy with at least twice its rows when it is too short."""
-    if needed <= table.shape[0]:
-        return table
-    longer = np.empty((max(needed, 2 * table.shape[0]), table.shape[1]), np.int64)
-    for i in range(longer.shape[0]):
-        for j in range(table.shape[1]):
-            longer[i, j] = table[i, j] if i < table.shape[0] else 0
-    return longer
-
-
-@inner
 def _count_rows(
-    rows: SmallArray,
-    numbers: SmallArray,
-    codes: SmallArray,
-    n: int,
-    sign: int,
-    place: IntArray,
-    slots: IntArray,
-    bounds: SmallArray,
-    room: Room,
+    rows: Rows, view: View, numbers: CodeArray, codes: CodeArray, sign: int, tally: Tally
 ) -> None:
-    """Add or take away n rows, of classes ``codes``, in the counts by class, the sums and the counts by slot.
+    """Add the rows of these numbers, of classes ``codes``, to the tally, or take them away (sign -1).
 
     The slot of a number is how many bounds are below it.
     """
+    place, slots, bounds, n = rows.place, rows.slots, rows.bounds, numbers.shape[0]
     for i in range(n):
-        room.alive[codes[i]] += sign
+        tally.alive[codes[i]] += sign
     values, found = np.empty(_BLOCK, np.int32), np.empty(_BLOCK, np.int32)
     for start in range(0, n, _BLOCK):
         size = min(n - start, _BLOCK)
-        for j in range(rows.shape[0]):
+        for j in range(place.shape[0]):
             for i in range(size):
-                values[i] = rows[j, numbers[start + i]]
+                values[i] = view.columns[j, numbers[start + i]]
                 found[i] = values[i]
             if place[j] < 0:
                 for i in range(size):
-                    room.sums[codes[start + i], j] += sign * values[i]
+                    tally.sums[codes[start + i], j] += sign * values[i]
                     found[i] = 0
                 for k in range(bounds.shape[1]):  # not by bisection, so that it becomes vector code
                     bound = bounds[j, k]
                     for i in range(size):
                         found[i] += np.int32(bound < values[i])
             for i in range(size):
-                room.counts[codes[start + i], slots[j] + found[i]] += sign
+                tally.counts[codes[start + i], slots[j] + found[i]] += sign
 
 
 @inner
-def _scale_for(
-    c: int, m: int, rows: SmallArray, place: IntArray, slots: IntArray, unit: int, room: Room
-) -> None:
+def _scale_for(c: int, m: int, rows: Rows, view: View, tally: Tally) -> None:
     """Give categories the share of class c among their rows; take the class means of all columns."""
-    alive, counts, share = room.alive, room.counts, room.share
+    alive, counts, share, slots, place = tally.alive, tally.counts, tally.share, rows.slots, rows.place
     g = alive.shape[0]
-    for j in range(rows.shape[0]):
+    for j in range(place.shape[0]):
         if place[j] < 0:
             for k in range(g):
                 if alive[k] > 0:
-                    room.means[k, j] = room.sums[k, j] / alive[k]
+                    tally.means[k, j] = tally.sums[k, j] / alive[k]
             continue
         for s in range(slots[j], slots[j + 1]):
             held = 0
             for k in range(g):
                 held += counts[k, s]
-            share[s] = int((counts[c, s] / held if held > 0 else alive[c] / m) * unit)
+            share[s] = int((counts[c, s] / held if held > 0 else alive[c] / m) * rows.unit)
         for k in range(g):
             if alive[k] > 0:
                 total = 0
                 for s in range(slots[j], slots[j + 1]):
                     total += counts[k, s] * share[s]
-                room.means[k, j] = total / alive[k]
+                tally.means[k, j] = total / alive[k]
         for i in range(m):
-            room.scaled[place[j], i] = share[slots[j] + rows[j, i]]
+            view.shares[place[j], i] = share[slots[j] + view.columns[j, i]]
 
 
 @inner
-def _weigh_columns(c: int, m: int, slots: IntArray, room: Room) -> None:
+def _weigh_columns(c: int, m: int, slots: IntArray, tally: Tally, odds: FloatArray) -> None:
     """Weigh every column by the information its slots carry on the current class, beyond chance.
 
     Twice the gain in log-likelihood is about as large as the number of free slots when a column says nothing.
-    The square root tempers the weights; a part of them is spread evenly, for columns that speak only jointly.
+    The square root tempers the weights; a part of them is spread evenly, for what informs only jointly.
     """
-    odds, counts, totals = room.odds, room.counts, room.totals
-    for s in range(totals.shape[0]):
-        totals[s] = 0
+    counts = tally.counts
+    totals = np.zeros(counts.shape[1], np.int64)
     for k in range(counts.shape[0]):
         for s in range(totals.shape[0]):
             totals[s] += counts[k, s]
-    share = room.alive[c] / m
+    share = tally.alive[c] / m
     total = 0.0
     for j in range(odds.shape[0]):
         gain = 0.0
@@ -217,19 +307,19 @@ def _weigh_columns(c: int, m: int, slots: IntArray, room: Room) -> None:
 
 
 @inner
-def _choose_columns(c: int, informed: bool, state: IntArray, room: Room) -> None:
+def _choose_columns(c: int, informed: bool, state: IntArray, tally: Tally, draw: Draw) -> None:
     """Choose the columns of a pass: drawn by their odds, or those that separate the class's mean most."""
-    keys, chosen = room.keys, room.chosen
+    keys, chosen, alive, means = draw.keys, draw.chosen, tally.alive, tally.means
     p, width = keys.shape[0], chosen.shape[0]
     if p > width:
         for j in range(p):
             if informed:
-                keys[j] = -np.log(uniform(state)) / room.odds[j]
+                keys[j] = -np.log(uniform(state)) / draw.odds[j]
             else:
                 closest = np.inf
-                for k in range(room.alive.shape[0]):
-                    if k != c and room.alive[k] > 0:
-                        closest = min(closest, abs(room.means[k, j] - room.means[c, j]))
+                for k in range(alive.shape[0]):
+                    if k != c and alive[k] > 0:
+                        closest = min(closest, abs(means[k, j] - means[c, j]))
                 keys[j] = -closest
         for q in range(width):  # a sort would take longer to compile than this to run
             first = 0
@@ -239,17 +329,25 @@ def _choose_columns(c: int, informed: bool, state: IntArray, room: Room) -> None
             chosen[q] = first
             keys[first] = np.inf
     for q in range(width):
-        room.chosen_odds[q] = room.odds[chosen[q]]
-        for k in range(room.alive.shape[0]):
-            room.chosen_means[k, q] = room.means[k, chosen[q]]
+        draw.chosen_odds[q] = draw.odds[chosen[q]]
+        for k in range(alive.shape[0]):
+            draw.chosen_means[k, q] = means[k, chosen[q]]
 
 
 @inner
 def _draw_axes(
-    t: int, c: int, strata: FloatArray, best_stratum: bool, n_steps: int, state: IntArray, room: Room
+    t: int,
+    c: int,
+    strata: FloatArray,
+    best_stratum: bool,
+    n_steps: int,
+    state: IntArray,
+    alive: IntArray,
+    draw: Draw,
+    axes: IntArray,
 ) -> None:
     """Draw both axes of projection t: the stratum of best separation, or the strata in turn."""
-    width = room.chosen.shape[0]
+    width = draw.chosen.shape[0]
     best = -1.0
     for s in range(strata.shape[0]):
         if not best_stratum and s != t % strata.shape[0]:
@@ -259,202 +357,240 @@ def _draw_axes(
         for a in range(2):
             one = draw_axis(
                 used,
-                room.chosen_odds,
-                room.chosen_means,
-                room.alive,
+                draw.chosen_odds,
+                draw.chosen_means,
+                alive,
                 c,
                 n_steps,
                 state,
-                room.order,
-                room.projected,
-                room.tried[a],
+                draw.order,
+                draw.projected,
+                draw.tried[a],
             )
             distance = max(distance, one)
         if distance > best:
             best = distance
             for a in range(2):
                 for q in range(width):
-                    room.axes[t, a, q] = room.tried[a, q]
+                    axes[a, q] = draw.tried[a, q]
+
+
+@inner
+def _best_cover(
+    work: Work, m: int, aim: Aim, settings: LinfSettings, state: IntArray, rectangles: IntArray
+) -> tuple[int, int]:
+    """Draw the projections of a pass and cover the most promising ones.
+
+    Return the projection that covers most rows, -1 where none covers any, and the number of its rectangles,
+    which are left in ``rectangles``.
+    """
+    view = work.seen
+    few = min(m, settings.rows_ranked)
+    purity = np.empty(work.axes.shape[0], np.int64)
+    for t in range(purity.shape[0]):
+        _draw_axes(
+            t,
+            aim.current,
+            settings.strata,
+            settings.best_stratum,
+            settings.n_steps,
+            state,
+            work.tally.alive,
+            work.draw,
+            work.axes[t],
+        )
+        look(view, Projection(work.axes[t], work.limits[t], work.own[t], work.other[t]), few, aim)
+        held, others = rows_alone(work.own[t], work.other[t], aim.b, aim.tolerance)
+        purity[t] = held - others
+    # Of a sample a rectangle must exceed as large a share, but no fewer rows than it ever must.
+    least = max(min(float(settings.min_cover), aim.least), aim.least * few / m)
+    sampled = Aim(aim.current, aim.b, aim.tolerance, least)
+    tried = np.empty_like(rectangles)
+    best, best_covered, best_number = -1, 0, 0
+    for _ in range(min(settings.n_covered, purity.shape[0])):
+        t = 0
+        for k in range(1, purity.shape[0]):
+            if purity[k] > purity[t]:
+                t = k
+        purity[t] = -1
+        at = Projection(work.axes[t], work.limits[t], work.own[t], work.other[t])
+        if settings.n_climbs > 0:
+            climb(view, at, few, sampled, settings.n_climbs, work.draw.chosen_odds, state, tried)
+        if settings.n_climbs > 0 or m > settings.rows_ranked:
+            look(view, at, m, aim)
+        number, covered = cover_bins(at.own, at.other, aim.b, aim.tolerance, aim.least, tried)
+        if covered > best_covered:
+            best, best_covered, best_number = t, covered, number
+            for r in range(number):
+                for side in range(4):
+                    rectangles[r, side] = tried[r, side]
+    return best, best_number
+
+
+@inner
+def _lengthened(table: IntArray, needed: int) -> IntArray:
+    """Return the table itself, or a copy with at least twice its rows when it is too short."""
+    if needed <= table.shape[0]:
+        return table
+    longer = np.empty((max(needed, 2 * table.shape[0]), table.shape[1]), np.int64)
+    for i in range(longer.shape[0]):
+        for j in range(table.shape[1]):
+            longer[i, j] = table[i, j] if i < table.shape[0] else 0
+    return longer
+
+
+@inner
+def _write_cover(
+    found: Found, row: int, aim: Aim, n_rectangles: int, at: Projection, chosen: IntArray, share: IntArray
+) -> None:
+    """Write a cover down in one row of what was found, all but its rectangles."""
+    width = chosen.shape[0]
+    found.covers[row, 0], found.covers[row, 1], found.covers[row, 2] = aim.current, aim.b, n_rectangles
+    for k in range(4):
+        found.covers[row, 3 + k] = at.limits[k]
+    for q in range(width):
+        found.axes[row, q] = chosen[q]
+        found.axes[row, width + q] = at.axes[0, q]
+        found.axes[row, 2 * width + q] = at.axes[1, q]
+    for s in range(share.shape[0]):
+        found.shares[row, s] = share[s]
+
+
+@inner
+def _take_covered(
+    rows: Rows, view: View, tally: Tally, at: Projection, m: int, b: int, rectangles: IntArray
+) -> int:
+    """Count the rows that each rectangle holds behind its sides, take them away, return how many are left.
+
+    A row belongs to the first rectangle that holds its bin. ``view.xy`` must hold the projection.
+    """
+    xy, codes, columns = view.xy, view.codes, view.columns
+    owner = np.empty((b, b), np.int64)
+    for u in range(b):
+        for v in range(b):
+            owner[u, v] = -1
+    for r in range(rectangles.shape[0]):
+        for u in range(rectangles[r, 0], rectangles[r, 1] + 1):
+            for v in range(rectangles[r, 2], rectangles[r, 3] + 1):
+                if owner[u, v] < 0:
+                    owner[u, v] = r
+    x_low, x_scale = at.limits[0], bin_scale(at.limits[0], at.limits[1], b)
+    y_low, y_scale = at.limits[2], bin_scale(at.limits[2], at.limits[3], b)
+    kept, gone = 0, 0
+    for i in range(m):
+        r = owner[bin_of(xy[0, i], x_low, x_scale, b), bin_of(xy[1, i], y_low, y_scale, b)]
+        if r >= 0:
+            rectangles[r, 4 + codes[i]] += 1
+            xy[0, gone], xy[1, gone] = i, codes[i]
+            gone += 1
+        else:
+            xy[2, kept] = i
+            codes[kept] = codes[i]
+            kept += 1
+    _count_rows(rows, view, xy[0, :gone], xy[1, :gone], -1, tally)
+    for j in range(columns.shape[0]):
+        for i in range(kept):
+            columns[j, i] = columns[j, xy[2, i]]
+    return kept
 
 
 @kernel
 def grow_list(
-    rows: SmallArray,
-    place: IntArray,
-    slots: IntArray,
-    bounds: SmallArray,
-    codes: SmallArray,
-    unit: int,
-    state: IntArray,
-    tolerances: FloatArray,
-    least_shares: FloatArray,
-    strata: FloatArray,
-    best_stratum: bool,
-    n_steps: int,
-    n_rounds: int,
-    informed: bool,
-    least_bins: float,
-    most_bins: float,
-    n_climbs: int,
-    rows_ranked: int,
-    min_cover: int,
-    n_covered: int,
-    rests: bool,
-    room: Room,
-) -> tuple[IntArray, IntArray, IntArray, IntArray]:
-    """Grow a list; legend: g classes, p columns, m rows left, b bins, c current class, t projection.
+    rows: Rows, settings: LinfSettings, state: IntArray, stop: npt.NDArray[np.uint8], work: Work
+) -> Found:
+    """Grow a list.
 
-    ``place[j]`` is the place of column j among the categorical ones, -1 for a numeric one. With `rests` a
-    class that could not be covered waits for the next phase.
+    Classes have their turns one after the other. After the phases of the settings come those of section 2.5:
+    classes without any cover get one, while the rows that a rectangle must exceed fall step by step.
+
+    Parameters
+    ----------
+    rows : Rows
+    settings : LinfSettings
+    state : int64 array of 2
+        State of the generator, both at least 1.
+    stop : uint8 array of 1
+        Not zero once the search must end: the covers found so far are returned.
+    work : Work
+        Overwritten.
     """
-    p, m = rows.shape
-    alive, purity, limits, xy, owner = room.alive, room.purity, room.limits, room.xy, room.owner
-    g = alive.shape[0]
-    width = room.chosen.shape[0]
-    view = View(rows, room.scaled, place, codes, room.chosen, xy)
-    out_covers, out_axes, out_shares = room.covers, room.cover_axes, room.cover_shares
-    out_rectangles = room.cover_rectangles
-    n_out = 0
-    n_rectangles = 0
+    view, tally, draw, found = work.seen, work.tally, work.draw, work.found
+    m, g = rows.codes.shape[0], rows.n_classes
     for i in range(m):
-        xy[0, i] = i
-    _count_rows(rows, xy[0], codes, m, 1, place, slots, bounds, room)
+        view.xy[0, i] = i
+    _count_rows(rows, view, view.xy[0, :m], view.codes, 1, tally)
+    at_start, has_cover, failed_in = np.empty(g, np.int64), np.zeros(g, np.int64), np.empty(g, np.int64)
     for k in range(g):
-        room.at_start[k] = alive[k]
-
-    n_phases = tolerances.shape[0]
-    phase = 0
-    failures = 0
-    relaxed = min_cover
+        at_start[k] = tally.alive[k]
+        failed_in[k] = -1
+    rectangles = np.empty((_MOST_RECTANGLES, 4), np.int64)
+    n_covers, n_rectangles = 0, 0
+    n_phases = settings.tolerances.shape[0]
+    # With many classes, one that could not be covered waits for the next phase.
+    waits = g > settings.most_retried
     c = g - 1
-    while m > 0:
-        if phase < n_phases:
-            if failures >= n_rounds * g:
-                phase += 1
-                failures = 0
-                continue
-        else:
-            # Section 2.5: classes without any cover get one, the least count falling step by step.
-            if failures >= g:
-                failures = 0
-                relaxed -= 1
-            missing = False
-            for k in range(g):
-                missing = missing or (alive[k] > 0 and room.has_cover[k] == 0)
-            if not missing or relaxed <= 0:
-                break
-        c = (c + 1) % g
-        tolerance = tolerances[min(phase, n_phases - 1)]
-        least = relaxed - 1.0
-        if phase < n_phases:
-            least = max(float(min_cover), least_shares[phase] * room.at_start[c])
-        resting = rests and phase < n_phases and room.failed_in[c] == phase
-        if resting or alive[c] <= least or (phase == n_phases and room.has_cover[c] == 1):
-            failures += 1
-            continue
-
-        factor = most_bins
-        if least_bins < most_bins:
-            factor = least_bins + (most_bins - least_bins) * uniform(state)
-        b = max(1, int(factor * np.log2(m)))
-        _scale_for(c, m, rows, place, slots, unit, room)
-        if informed and alive[c] < m:
-            _weigh_columns(c, m, slots, room)
-        else:
-            for j in range(p):
-                room.odds[j] = 1.0
-        _choose_columns(c, informed, state, room)
-        few = min(m, rows_ranked)
-        for t in range(purity.shape[0]):
-            _draw_axes(t, c, strata, best_stratum, n_steps, state, room)
-            look(view, few, c, b, room.axes[t], limits[t], room.own[t], room.other[t])
-            held, strangers = rows_alone(room.own[t], room.other[t], b, tolerance)
-            purity[t] = held - strangers
-
-        best = -1
-        best_covered = 0
-        best_number = 0
-        for _ in range(min(n_covered, purity.shape[0])):
-            t = 0
-            for k in range(1, purity.shape[0]):
-                if purity[k] > purity[t]:
-                    t = k
-            purity[t] = -1
-            if n_climbs > 0:
-                climb(
-                    view,
-                    few,
-                    c,
-                    b,
-                    room.axes[t],
-                    limits[t],
-                    room.own[t],
-                    room.other[t],
-                    n_climbs,
-                    room.chosen_odds,
-                    tolerance,
-                    max(min(float(min_cover), least), least * few / m),
-                    state,
-                    room.rectangles,
-                )
-            if n_climbs > 0 or m > rows_ranked:
-                look(view, m, c, b, room.axes[t], limits[t], room.own[t], room.other[t])
-            number, covered = cover_bins(room.own[t], room.other[t], b, tolerance, least, room.rectangles)
-            if covered > best_covered:
-                best, best_covered, best_number = t, covered, number
-                for r in range(number):
-                    for side in range(4):
-                        room.best_rectangles[r, side] = room.rectangles[r, side]
-        if best < 0:
-            room.failed_in[c] = phase
-            failures += 1
-            continue
+    for phase in range(n_phases + settings.min_cover):
+        late = phase >= n_phases
+        tolerance = settings.tolerances[min(phase, n_phases - 1)]
         failures = 0
-        room.has_cover[c] = 1
-
-        out_covers = _with_room(out_covers, n_out + 1)
-        out_axes = _with_room(out_axes, n_out + 1)
-        out_shares = _with_room(out_shares, n_out + 1)
-        out_rectangles = _with_room(out_rectangles, n_rectangles + best_number)
-        out_covers[n_out, 0], out_covers[n_out, 1], out_covers[n_out, 2] = c, b, best_number
-        for k in range(4):
-            out_covers[n_out, 3 + k] = limits[best, k]
-        for q in range(width):
-            out_axes[n_out, q] = room.chosen[q]
-            out_axes[n_out, width + q] = room.axes[best, 0, q]
-            out_axes[n_out, 2 * width + q] = room.axes[best, 1, q]
-        for s in range(slots[p]):
-            out_shares[n_out, s] = room.share[s]
-        for u in range(b):
-            for v in range(b):
-                owner[u, v] = -1
-        for r in range(best_number):
-            for side in range(4):
-                out_rectangles[n_rectangles + r, side] = room.best_rectangles[r, side]
-            for u in range(room.best_rectangles[r, 0], room.best_rectangles[r, 1] + 1):
-                for v in range(room.best_rectangles[r, 2], room.best_rectangles[r, 3] + 1):
-                    if owner[u, v] < 0:
-                        owner[u, v] = n_rectangles + r
-
-        look(view, m, c, b, room.axes[best], limits[best], room.own[best], room.other[best])
-        x_low, x_scale = limits[best, 0], bin_scale(limits[best, 0], limits[best, 1], b)
-        y_low, y_scale = limits[best, 2], bin_scale(limits[best, 2], limits[best, 3], b)
-        kept, gone = 0, 0
-        for i in range(m):
-            r = owner[bin_of(xy[0, i], x_low, x_scale, b), bin_of(xy[1, i], y_low, y_scale, b)]
-            if r >= 0:
-                out_rectangles[r, 4 + codes[i]] += 1
-                xy[0, gone], xy[1, gone] = i, codes[i]
-                gone += 1
+        while m > 0 and failures < (g if late else settings.n_rounds * g) and stop[0] == 0:
+            c = (c + 1) % g
+            if late:
+                least = float(settings.min_cover - (phase - n_phases) - 1)
+                skipped = has_cover[c] == 1
             else:
-                xy[2, kept] = i
-                codes[kept] = codes[i]
-                kept += 1
-        _count_rows(rows, xy[0], xy[1], gone, -1, place, slots, bounds, room)
-        for j in range(p):
-            for i in range(kept):
-                rows[j, i] = rows[j, xy[2, i]]
-        m = kept
-        n_out += 1
-        n_rectangles += best_number
-    return out_covers[:n_out], out_axes[:n_out], out_shares[:n_out], out_rectangles[:n_rectangles]
+                least = max(float(settings.min_cover), settings.least_shares[phase] * at_start[c])
+                skipped = waits and failed_in[c] == phase
+            if skipped or tally.alive[c] <= least:
+                failures += 1
+                continue
+            factor = settings.most_bins
+            if settings.least_bins < settings.most_bins:
+                factor = settings.least_bins + (settings.most_bins - settings.least_bins) * uniform(state)
+            aim = Aim(c, max(1, int(factor * np.log2(m))), tolerance, least)
+            _scale_for(c, m, rows, view, tally)
+            if settings.informed and tally.alive[c] < m:
+                _weigh_columns(c, m, rows.slots, tally, draw.odds)
+            else:
+                for j in range(draw.odds.shape[0]):
+                    draw.odds[j] = 1.0
+            _choose_columns(c, settings.informed, state, tally, draw)
+            best, number = _best_cover(work, m, aim, settings, state, rectangles)
+            if best < 0:
+                failed_in[c] = phase
+                failures += 1
+                continue
+            failures = 0
+            has_cover[c] = 1
+            found = Found(
+                _lengthened(found.covers, n_covers + 1),
+                _lengthened(found.axes, n_covers + 1),
+                _lengthened(found.shares, n_covers + 1),
+                _lengthened(found.rectangles, n_rectangles + number),
+            )
+            at = Projection(work.axes[best], work.limits[best], work.own[best], work.other[best])
+            _write_cover(found, n_covers, aim, number, at, draw.chosen, tally.share)
+            written = found.rectangles[n_rectangles : n_rectangles + number]
+            for r in range(number):
+                for side in range(4):
+                    written[r, side] = rectangles[r, side]
+            look(view, at, m, aim)
+            m = _take_covered(rows, view, tally, at, m, aim.b, written)
+            n_covers += 1
+            n_rectangles += number
+    return Found(
+        found.covers[:n_covers],
+        found.axes[:n_covers],
+        found.shares[:n_covers],
+        found.rectangles[:n_rectangles],
+    )
+
+
+def _order_of_content(columns: CodeArray, codes: CodeArray) -> npt.NDArray[Any]:
+    """Shuffle the rows by a hash of what they hold, so that the first ones are a sample of all."""
+    hashed = codes.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+    for column in columns:
+        hashed ^= column.astype(np.uint64)
+        hashed *= np.uint64(0xBF58476D1CE4E5B9)
+        hashed ^= hashed >> np.uint64(29)
+    return np.argsort(hashed, kind="stable")

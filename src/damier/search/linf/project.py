@@ -9,26 +9,32 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from damier.search.kernels import inner
+from damier.search.kernels import CodeArray, FloatArray, IntArray, inner
 from damier.search.linf.cover import cover_bins, rows_alone
-
-IntArray = npt.NDArray[np.int64]
-FloatArray = npt.NDArray[np.float64]
-SmallArray = npt.NDArray[np.int32]
 
 # Rows projected at a time: the sum stays in the fastest cache while columns are added to it.
 _BLOCK = 1024
-# Sums of weights this large, of columns within -1 .. 2, are exact in the float32 of scoring.
-_MOST_WEIGHT = 60
+
+
+def most_weight(unit: int) -> int:
+    """Return the largest sum of weights of an axis that is exact in the float32 of scoring.
+
+    Whole numbers up to 2**24 are exact. A column lies within -1 .. 2 units, and the least training value of
+    the axis, within -1 .. 1 units per weight, is subtracted from the sum: two units per weight at most.
+
+    >>> most_weight(1 << 17)
+    64
+    """
+    return (1 << 24) // (2 * unit)
 
 
 @inner
 def uniform(state: IntArray) -> float:
     """Draw from ]0, 1[ and advance the state: two multiplicative generators combined (L'Ecuyer, 1988).
 
-    Kernels carry their own generator so that a member depends on its seed alone, not on a thread.
+    The state of a member is its own, so that the member depends on its seed alone, not on a thread. This is
+    not the generator of `damier.search.kernels`: models, and published results, depend on what is drawn.
     """
     state[0] = state[0] * 40014 % 2147483563
     state[1] = state[1] * 40692 % 2147483399
@@ -63,8 +69,9 @@ def draw_axis(
 ) -> float:
     """Draw weights -1, 0, 1 with ``n_used`` of them not 0; anneal the signs; return the separation.
 
-    Columns are drawn without replacement in proportion to their ``odds``. ``means`` is classes x columns.
-    ``order`` (as long as ``weights``) and ``projected`` (as long as ``alive``) are room to work in.
+    Columns are drawn without replacement in proportion to their ``odds``. ``means`` is classes x columns;
+    ``alive`` counts the rows left per class. ``order`` (as long as ``weights``) and ``projected`` (as long as
+    ``alive``) are overwritten.
     """
     n_columns = weights.shape[0]
     total = 0.0
@@ -104,15 +111,15 @@ def draw_axis(
 
 @inner
 def project(
-    columns: SmallArray,
-    shares: SmallArray,
+    columns: CodeArray,
+    shares: CodeArray,
     place: IntArray,
     n_rows: int,
     chosen: IntArray,
     weights: IntArray,
     limits: IntArray,
     at: int,
-    out: SmallArray,
+    out: CodeArray,
 ) -> None:
     """Add up the weighted columns of the first rows; the least and the greatest sum go to ``limits[at:]``.
 
@@ -152,11 +159,11 @@ def bin_of(value: int, low: int, scale: np.float32, n_bins: int) -> int:
 
 @inner
 def count_bins(
-    x: SmallArray,
-    y: SmallArray,
+    x: CodeArray,
+    y: CodeArray,
     limits: IntArray,
     n_rows: int,
-    codes: SmallArray,
+    codes: CodeArray,
     current: int,
     b: int,
     own: IntArray,
@@ -185,62 +192,94 @@ def count_bins(
 
 
 class View(NamedTuple):
-    """The rows of a pass; categories are read as shares, and ``xy`` takes what the axes add up to.
+    """The rows of a pass, those left first, as numbers.
 
-    ``xy[2]`` is room for an axis under trial.
+    Parameters
+    ----------
+    columns : int32 array of shape (n_columns, n_rows)
+        Numbers in fixed point; those of categorical columns are category codes and not read here.
+    shares : int32 array of shape (n_categorical, n_rows)
+        Categorical columns as shares of the current class, in fixed point.
+    place : int64 array of shape (n_columns,)
+        Where a column is in ``shares``, -1 for a numeric one.
+    codes : int32 array of shape (n_rows,)
+        Classes.
+    chosen : int64 array of shape (width,)
+        Columns that the weights of an axis belong to.
+    xy : int32 array of shape (3, n_rows)
+        What both axes add up to; the last row is for an axis under trial.
+    most_weight : int
+        Largest sum of weights of an axis.
     """
 
-    columns: SmallArray
-    shares: SmallArray
+    columns: CodeArray
+    shares: CodeArray
     place: IntArray
-    codes: SmallArray
+    codes: CodeArray
     chosen: IntArray
-    xy: SmallArray
+    xy: CodeArray
+    most_weight: int
+
+
+class Projection(NamedTuple):
+    """Two axes and the bins of the rows on them.
+
+    ``axes`` holds the weights of the chosen columns, x before y; ``limits`` the least and the greatest sum
+    along x, then along y; ``own`` and ``other`` count the rows of the current class and of others per bin.
+    """
+
+    axes: IntArray
+    limits: IntArray
+    own: IntArray
+    other: IntArray
+
+
+class Aim(NamedTuple):
+    """What a pass looks for: the class, bins per side, tolerance, and the rows a rectangle must exceed."""
+
+    current: int
+    b: int
+    tolerance: float
+    least: float
 
 
 @inner
-def look(
-    view: View,
-    n_rows: int,
-    current: int,
-    b: int,
-    axes: IntArray,
-    limits: IntArray,
-    own: IntArray,
-    other: IntArray,
-) -> None:
+def look(view: View, at: Projection, n_rows: int, aim: Aim) -> None:
     """Project the first rows onto both axes and count them in bins."""
     for a in range(2):
         project(
-            view.columns, view.shares, view.place, n_rows, view.chosen, axes[a], limits, 2 * a, view.xy[a]
+            view.columns,
+            view.shares,
+            view.place,
+            n_rows,
+            view.chosen,
+            at.axes[a],
+            at.limits,
+            2 * a,
+            view.xy[a],
         )
-    count_bins(view.xy[0], view.xy[1], limits, n_rows, view.codes, current, b, own, other)
+    count_bins(view.xy[0], view.xy[1], at.limits, n_rows, view.codes, aim.current, aim.b, at.own, at.other)
 
 
 @inner
 def climb(
     view: View,
+    at: Projection,
     n_rows: int,
-    current: int,
-    b: int,
-    axes: IntArray,
-    limits: IntArray,
-    own: IntArray,
-    other: IntArray,
+    aim: Aim,
     n_steps: int,
     odds: FloatArray,
-    tolerance: float,
-    least: float,
     state: IntArray,
     rectangles: IntArray,
 ) -> None:
     """Change one weight at a time, on each axis in turn, and keep what covers more of the first rows.
 
     Columns are drawn in proportion to their ``odds``; a weight goes one up or down, within -2 .. 2.
+    ``rectangles`` is overwritten.
     """
-    look(view, n_rows, current, b, axes, limits, own, other)
-    xy = view.xy
-    _, most = cover_bins(own, other, b, tolerance, least, rectangles)
+    axes, limits, own, other, xy, b = at.axes, at.limits, at.own, at.other, view.xy, aim.b
+    look(view, at, n_rows, aim)
+    _, most = cover_bins(own, other, b, aim.tolerance, aim.least, rectangles)
     total = 0.0
     for q in range(odds.shape[0]):
         total += odds[q]
@@ -258,7 +297,7 @@ def climb(
             total_weight += abs(axes[a, k])
         if abs(after) > 2:
             after = 0
-        elif total_weight == 0 or total_weight > _MOST_WEIGHT:
+        elif total_weight == 0 or total_weight > view.most_weight:
             after = -before
         change = np.int32(after - before)
         j = view.chosen[q]
@@ -271,11 +310,11 @@ def climb(
             first = min(first, value)
             last = max(last, value)
         limits[2 * a], limits[2 * a + 1] = first, last
-        count_bins(xy[2 * (1 - a)], xy[a + 1], limits, n_rows, view.codes, current, b, own, other)
+        count_bins(xy[2 * (1 - a)], xy[a + 1], limits, n_rows, view.codes, aim.current, b, own, other)
         covered = 0
         # No more can be covered than is alone in its bins.
-        if rows_alone(own, other, b, tolerance)[0] > most:
-            _, covered = cover_bins(own, other, b, tolerance, least, rectangles)
+        if rows_alone(own, other, b, aim.tolerance)[0] > most:
+            _, covered = cover_bins(own, other, b, aim.tolerance, aim.least, rectangles)
         if covered > most:
             most = covered
             axes[a, q] = after

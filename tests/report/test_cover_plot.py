@@ -6,7 +6,7 @@ from sklearn.datasets import load_iris
 
 from damier import LinfClassifier
 from damier.report import plot_cover
-from damier.report.linf import cover_bins
+from damier.report.plots import cover_bins
 
 
 @pytest.fixture(scope="module")
@@ -43,8 +43,16 @@ def test_a_cover_is_drawn(fitted):
     again = plot_cover(classifier.model_, 1, X, y, ax=ax)
     assert again is ax
     plt.close("all")
-    with pytest.raises(IndexError, match="no cover 999"):
+    with pytest.raises(IndexError, match=r"cover must be between 0 and .* got 999"):
         plot_cover(classifier, 999, X, y)
+
+
+def test_rows_without_names_are_binned_by_position(fitted):
+    classifier, X, y = fitted
+    for ours, theirs in zip(
+        cover_bins(classifier.model_, 1, X.to_numpy(), y), cover_bins(classifier.model_, 1, X, y), strict=True
+    ):
+        assert (ours == theirs).all()
 
 
 def test_without_matplotlib_the_message_tells_what_to_install(fitted, monkeypatch):
