@@ -1,28 +1,36 @@
-"""Figures of a benchmark run, printed and kept: a JSON file per run, from which ``docs/results`` is written.
+"""What all benchmarks share: a command line, tables printed as they are measured, and figures kept.
 
-    record = Record("grids")
-    record.table("Noise", ["rows", "columns", "grids found"], [[1000, 10, 0]], note="10,000 draws each.")
-    record.save()                     # benchmarks/recorded/grids.json
+    def noise(record, options):
+        record.figure("Noise", "1,000 rows: grids found", "none")
+        record.table("Times", ["rows", "seconds"], [[1000, 0.2]], note="CPU seconds.")
 
-``python -m benchmarks.results`` writes the pages. A table of the same title replaces the one kept before, so
-that a benchmark can be run in pieces; every table says when and on what it was measured.
+    if __name__ == "__main__":
+        run("grids", __doc__, {"noise": noise})
+
+``--record`` keeps the tables in ``benchmarks/recorded/NAME.json``, and ``python -m benchmarks.results``
+writes ``docs/results`` from these files. A table of the same title replaces the one kept before, so that a
+benchmark can be run in pieces; every table says when and on what it was measured.
 """
 
 from __future__ import annotations
 
+import argparse
 import datetime
 import importlib.metadata
 import json
 import os
 import platform
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 from rich.table import Table
 
+from benchmarks.datasets import DataUnavailableError
+
 RECORDED = Path(__file__).resolve().parent / "recorded"
+FIGURES = ("problem", "Damier", "beside")
 _LIBRARIES = (
     "damier",
     "numpy",
@@ -48,7 +56,29 @@ class Record:
     def __init__(self, benchmark: str) -> None:
         self.benchmark = benchmark
         self.tables: list[dict[str, Any]] = []
-        self._console = Console()
+        self._open: dict[str, tuple[Sequence[str], list[list[str]]]] = {}
+        self._console = Console(width=max(120, Console().width))
+
+    def say(self, text: str) -> None:
+        """Print a line that is not kept."""
+        self._console.print(text, highlight=False, markup=False)
+
+    def row(self, title: str, columns: Sequence[str], cells: Sequence[Any]) -> None:
+        """Print a row as soon as it is measured; `close` makes the table of it."""
+        known, rows = self._open.setdefault(title, (columns, []))
+        if not rows:
+            self.say(f"\n{title}\n  {' | '.join(known)}")
+        rows.append([_text(cell) for cell in cells])
+        self.say(f"  {' | '.join(rows[-1])}")
+
+    def figure(self, title: str, problem: str, measured: Any, beside: Any = "") -> None:
+        """Print a figure, with the published or a peer's one beside it; `close` makes the table of them."""
+        self.row(title, FIGURES, [problem, measured, beside])
+
+    def close(self, title: str, note: str = "") -> None:
+        """Make a table of the rows printed under a title, if there are any."""
+        if title in self._open:
+            self.table(title, *self._open.pop(title), note=note)
 
     def table(
         self, title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]], note: str = ""
@@ -60,13 +90,15 @@ class Record:
             shown.add_row(*row)
         self._console.print(shown)
         if note:
-            self._console.print(note, highlight=False)
+            self.say(note)
         self.tables.append(
             {"title": title, "columns": list(columns), "rows": cells, "note": note, "run": circumstances()}
         )
 
     def save(self, folder: Path = RECORDED) -> Path:
         """Write the tables beside those kept of earlier runs; one of the same title is replaced."""
+        for title in list(self._open):
+            self.close(title)
         folder.mkdir(exist_ok=True)
         path = folder / f"{self.benchmark}.json"
         kept = json.loads(path.read_text(encoding="utf-8"))["tables"] if path.exists() else []
@@ -75,6 +107,51 @@ class Record:
         text = json.dumps({"benchmark": self.benchmark, "tables": tables}, indent=1, ensure_ascii=False)
         path.write_text(text + "\n", encoding="utf-8")
         return path
+
+
+Part = Callable[[Record, argparse.Namespace], None]
+
+
+def run(
+    benchmark: str,
+    description: str | None,
+    parts: Mapping[str, Part],
+    arguments: Mapping[str, Mapping[str, Any]] | None = None,
+) -> None:
+    """Run the parts of a benchmark that the command line names, all of them by default.
+
+    Parameters
+    ----------
+    benchmark : str
+        Name of the module below ``benchmarks``.
+    description : str
+        Shown by ``--help``.
+    parts : mapping
+        Name of each part -> a function of the record and the options.
+    arguments : mapping, optional
+        Further arguments: name -> keywords of ``add_argument``.
+    """
+    parser = argparse.ArgumentParser(
+        description=description, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--quick", action="store_true", help="fewer draws, smaller tables")
+    parser.add_argument("--only", nargs="+", choices=list(parts), default=list(parts), help="some parts")
+    parser.add_argument("--record", action="store_true", help="keep the tables for docs/results")
+    for name, keywords in (arguments or {}).items():
+        parser.add_argument(name, **keywords)
+    options = parser.parse_args()
+    if options.quick and options.record:
+        parser.error("--record keeps figures of full runs: leave --quick out.")
+    for name in options.only:
+        record = Record(benchmark)
+        try:
+            parts[name](record, options)
+        except DataUnavailableError as error:
+            record.say(f"{name}: skipped, {error}")
+        for title in list(record._open):
+            record.close(title)
+        if options.record and record.tables:
+            record.save()
 
 
 def circumstances() -> dict[str, Any]:

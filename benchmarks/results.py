@@ -47,18 +47,23 @@ def _said(run: dict[str, Any]) -> str:
     return f"*{run['date']}; {run['processor']}, {run['cores']} cores; {versions}.*"
 
 
-def main() -> None:
-    """Write a page per record, and their index."""
-    PAGES.mkdir(exist_ok=True)
+def pages() -> dict[str, str]:
+    """Write a page per record, and their index: file name -> text."""
     records = [json.loads(path.read_text(encoding="utf-8")) for path in sorted(RECORDED.glob("*.json"))]
     order = {name: place for place, name in enumerate(TITLES)}
     records.sort(key=lambda record: order.get(record["benchmark"], len(order)))
-    for record in records:
-        (PAGES / f"{record['benchmark']}.md").write_text(page(record), encoding="utf-8")
+    written = {f"{record['benchmark']}.md": page(record) for record in records}
+    names = [record["benchmark"] for record in records]
     lines = ["# Results", "", "Figures of recorded runs, peers beside them, what was missed included.", ""]
-    pages = [record["benchmark"] for record in records]
-    lines += ["```{toctree}", ":maxdepth: 1", "", *pages, "```", ""]
-    (PAGES / "index.md").write_text("\n".join(lines), encoding="utf-8")
+    lines += ["```{toctree}", ":maxdepth: 1", "", *names, "```", ""]
+    return written | {"index.md": "\n".join(lines)}
+
+
+def main() -> None:
+    """Write the pages."""
+    PAGES.mkdir(exist_ok=True)
+    for name, text in pages().items():
+        (PAGES / name).write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":
