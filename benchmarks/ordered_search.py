@@ -105,12 +105,12 @@ def quality(problems: int = 500) -> None:
         least = naive.ordered_optimum(counts, naive.ordered_interval_penalty(n, most))
         axis, _ = axis_of_values(x, codes, n_classes, None)
         table, penalty = factorial_table(n + n_classes), interval_penalties(n, axis.n_elements)
-        cuts, parts = merge_greedily(axis.cls, axis.cnt, axis.ptr, n_classes, table, penalty)
+        cuts, parts = merge_greedily(axis.cls, axis.cnt, axis.ptr, n_classes, n_classes - 1, table, penalty)
         alone = np.r_[0, np.sort(cuts[cuts.size + 1 - parts :])]
-        better = improve(axis, table, penalty, alone, 3, axis.n_elements)
+        better = improve(axis, n_classes - 1, table, penalty, alone)
         last = np.r_[0, np.sort(cuts[-1000:])]
         hierarchy = last[search_exact(axis.coarsened(last), penalty, prove=False).starts]
-        hierarchy = improve(axis, table, penalty, hierarchy, 3, axis.n_elements)
+        hierarchy = improve(axis, n_classes - 1, table, penalty, hierarchy)
         costs = [discretization_cost(axis.part_counts(s)) for s in (alone, better, hierarchy)]
         costs += [discretize(x, codes, n_classes, search=s).cost for s in ("greedy", "auto")]
         for name, cost in zip(names, costs, strict=True):

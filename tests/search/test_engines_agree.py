@@ -87,7 +87,7 @@ def coclustering(sides, shape):
 
 def untargeted(sides, shape):
     variables = [GridVariable(side, n, False) for side, n in zip(sides, shape, strict=True)]
-    return search_unsupervised_grid(variables)[0]
+    return search_unsupervised_grid(variables)
 
 
 def labels_of(n):

@@ -22,6 +22,7 @@ from damier.fit.untargeted import fit_unsupervised_grid, wants_grid
 from damier.intake import NumericColumn, Table, as_categorical, read_table, read_weights
 from damier.intake.table import IntArray
 from damier.models.coclustering import AxisName, CoclusterAxis, CoclusteringModel
+from damier.search.run import Run
 
 
 class Coclustering(BaseEstimator):
@@ -146,9 +147,9 @@ class Coclustering(BaseEstimator):
     def _fit_grid(self, table: Table) -> Self:
         if self.counts is not None:
             raise ValueError("counts= goes with pairs; a grid over variables takes each row once")
-        grid, self.ended_ = fit_unsupervised_grid(
-            table, seed=seed_of(self.random_state), time_limit=self.time_limit
-        )
+        run = Run(time_limit=self.time_limit)
+        grid = run.call(fit_unsupervised_grid, table, seed=seed_of(self.random_state), run=run)
+        self.ended_ = "converged" if run.ended == "complete" else run.ended
         self.grid_ = grid
         self.partitions_ = {partition.name: partition for partition in grid.partitions}
         self.row_labels_ = grid.apply(table)

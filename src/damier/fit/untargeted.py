@@ -10,6 +10,7 @@ from damier.criteria import unsupervised_grid_cost
 from damier.fit.partitions import partition_of_parts
 from damier.intake import NumericColumn, Table
 from damier.models.unsupervised_grid import UnsupervisedGrid
+from damier.search.run import Run
 
 
 def wants_grid(table: Table) -> bool:
@@ -22,10 +23,8 @@ def wants_grid(table: Table) -> bool:
     )
 
 
-def fit_unsupervised_grid(
-    table: Table, *, seed: int, time_limit: float | None
-) -> tuple[UnsupervisedGrid, str]:
-    """Search a grid and make a model of it; also tell how the search ended."""
+def fit_unsupervised_grid(table: Table, *, seed: int, run: Run) -> UnsupervisedGrid:
+    """Search a grid and make a model of it."""
     from damier.search.grid.untargeted import GridVariable, search_unsupervised_grid
 
     variables: list[GridVariable] = []
@@ -34,7 +33,8 @@ def fit_unsupervised_grid(
         values, elements = column.coded()
         variables.append(GridVariable(elements, len(values), isinstance(column, NumericColumn)))
         distinct.append(values)
-    parts, ended = search_unsupervised_grid(variables, seed=seed, time_limit=time_limit)
+    parts = search_unsupervised_grid(variables, seed=seed, run=run)
+    run.stop_clock()
     rows = np.column_stack([p[v.elements] for p, v in zip(parts, variables, strict=True)])
     coordinates, counts = np.unique(rows, axis=0, return_counts=True)
     costs = []
@@ -59,14 +59,13 @@ def fit_unsupervised_grid(
                 optimal=False,
             )
         )
-    grid = UnsupervisedGrid(
+    return UnsupervisedGrid(
         partitions=tuple(partitions),
         coordinates=coordinates,
         counts=counts,
         cost=costs[0],
         null_cost=costs[1],
     )
-    return grid, ended
 
 
 def _identifiers(column: NumericColumn) -> bool:

@@ -6,6 +6,7 @@ import pytest
 
 from damier.criteria import grouping_cost, log_bell_table
 from damier.search.axis import unordered
+from damier.search.axis.costs import CLUSTERS, RANKS, supervised_price
 from damier.search.axis.groups import move_elements
 from damier.search.axis.unordered import group_values, partition_unordered
 from damier.search.axis.values import elements_of_counts, elements_of_rows
@@ -249,7 +250,9 @@ def test_merges_price_every_number_of_groups():
     elements = elements_of_counts(counts)
     n = len(elements)
     penalty = grouping_penalty(14)[:n]
-    merges = unordered._Merges(elements, np.arange(n), penalty, factorial_table(int(counts.sum()) + 4))
+    merges = unordered.Merges(
+        elements, np.arange(n), penalty, supervised_price(4), factorial_table(int(counts.sum()) + 4)
+    )
     table = elements.table(np.arange(n), n).tolist()
     groups = [[e] for e in range(n)]
     for n_groups in range(n, 0, -1):
@@ -272,7 +275,8 @@ def test_merges_price_every_number_of_groups():
             groups = min(trials)[1]
 
 
-def test_gains_of_moves_are_differences_of_costs():
+@pytest.mark.parametrize("price", [supervised_price(4), CLUSTERS, RANKS])
+def test_moves_and_merges_cost_what_they_say(price):
     rng = np.random.default_rng(8)
     for _ in range(20):
         counts = random_counts(rng, 25, 4)
@@ -283,18 +287,19 @@ def test_gains_of_moves_are_differences_of_costs():
         n_slots = 8
 
         def cost(labels, elements=elements, penalty=penalty, n=n):
+            used = np.unique(labels)
             parts = naive.group_counts(elements.table(np.arange(n), n).tolist(), labels.tolist())
-            return penalty[len(parts) - 1] + sum(map(naive.part_cost, parts))
+            total = penalty[len(parts) - 1]
+            for label, part in zip(used, parts, strict=True):
+                x = price.fixed + price.per_value * int(np.sum(labels == label))
+                total += naive.log_int(math.factorial(sum(part) + x) // math.factorial(x))
+                total -= sum(naive.log_int(math.factorial(c)) for c in part)
+            return total
 
         before = cost(labels)
-        table = elements.table(labels, n_slots).T.copy()
-        slots = np.zeros((3, n_slots))
-        slots[0] = table.sum(axis=0)
-        slots[1] = np.bincount(labels, minlength=n_slots)
-        logs = factorial_table(int(counts.sum()) + 4)
-        room = np.empty(table.shape)
+        logs = factorial_table(int(counts.sum()) + 25)
         ptr, cls, cnt = elements.ptr, elements.cls, elements.cnt
-        gain = move_elements(ptr, cls, cnt, labels, table, room, slots, penalty, logs, 50)
+        gain = move_elements(ptr, cls, cnt, 4, labels, n_slots, penalty, price, logs, 50)
         assert cost(labels) == pytest.approx(before + gain, rel=1e-10)
         # no single move gains any more, a group of its own included
         for e in range(n):
@@ -302,6 +307,11 @@ def test_gains_of_moves_are_differences_of_costs():
                 moved = labels.copy()
                 moved[e] = g
                 assert cost(moved) >= cost(labels) - 1e-7
+        merges = unordered.Merges(elements, np.arange(n), penalty, price, logs)
+        for n_groups in range(1, n + 1):
+            assert merges.costs[n_groups - 1] == pytest.approx(cost(merges.cut(n_groups)), rel=1e-10)
+        found = unordered.settled(elements, np.arange(n), penalty, price, logs)
+        assert found.cost == pytest.approx(cost(found.groups), rel=1e-10)
 
 
 def test_gathering_never_costs_more():

@@ -1,13 +1,9 @@
-"""Input and classes partitioned together: formulas 8 and 9 of the paper on many classes.
+"""Input and classes partitioned together (Boullé, formulas 8 and 9 of the paper on many classes).
 
 Two axes take turns. With the classes grouped, the input is an ordinary one-axis problem over super-classes;
-with the input cut, the classes are values to be grouped, and this module's kernel moves and merges them.
-Several random starts are kept, because the optima they reach differ and their average predicts better than
-the best.
-
-Legend of the kernel: W classes, J groups, I input parts; ``table[w, i]`` rows of class w in part i,
-``super_table[j, i]`` the same for a group, ``m[j]`` classes and ``n[j]`` rows of a group, ``lf`` the
-table that ``log_factorial`` reads.
+with the input cut, the classes are values to be grouped, rows counted by input part and groups priced as
+clusters of values. Several random starts are kept, because the optima they reach differ and their average
+predicts better than the best.
 """
 
 from __future__ import annotations
@@ -17,260 +13,45 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 
 from damier.criteria import class_grouping_cost, log_bell_table, log_binomial
+from damier.search.axis.costs import CLUSTERS
 from damier.search.axis.ordered import partition_ordered
-from damier.search.axis.unordered import partition_unordered
-from damier.search.kernels import factorial_table, kernel, log_factorial
+from damier.search.axis.unordered import partition_unordered, settled
+from damier.search.axis.values import elements_of_table
+from damier.search.kernels import FloatArray, IntArray, factorial_table
 
-IntArray = npt.NDArray[np.int64]
-FloatArray = npt.NDArray[np.float64]
 Search = Literal["auto", "greedy", "exact"]
 
 # Five classes have 52 partitions: few enough to try them all.
 _MOST_CLASSES_TRIED = 5
 
 
-@kernel
-def _group_cost(row: IntArray, n: int, m: int, lf: FloatArray) -> float:
-    """Everything in the criterion that belongs to one group of classes."""
-    cost: float = log_factorial(lf, n + m - 1) - log_factorial(lf, m - 1)
-    for i in range(row.size):
-        cost -= log_factorial(lf, row[i])
-    return cost
+def regroup_classes(
+    table: IntArray, labels: IntArray, order: IntArray, log_bell: FloatArray, lf: FloatArray
+) -> IntArray:
+    """Return better groups of the classes for a fixed partition of the input, from the given ones.
 
-
-@kernel
-def _count_cost(n_groups: int, part_sizes: IntArray, log_bell: FloatArray, lf: FloatArray) -> float:
-    """Everything in the criterion that depends on the number of groups alone."""
-    cost: float = log_bell[n_groups] - part_sizes.size * log_factorial(lf, n_groups - 1)
-    for i in range(part_sizes.size):
-        cost += log_factorial(lf, part_sizes[i] + n_groups - 1)
-    return cost
-
-
-@kernel
-def _move_classes(
-    table: IntArray,
-    labels: IntArray,
-    order: IntArray,
-    super_table: IntArray,
-    n: IntArray,
-    m: IntArray,
-    count_cost: FloatArray,
-    lf: FloatArray,
-    max_sweeps: int,
-) -> None:
-    """Move single classes to where they cost least, opening and emptying groups, to a fixed point."""
-    n_classes, n_parts = table.shape
-    capacity = n.size
-    n_groups = 0
-    for j in range(capacity):
-        if m[j] > 0:
-            n_groups += 1
-    filled = np.empty(n_parts, np.int64)
-    for _ in range(max_sweeps):
-        moved = False
-        for position in range(n_classes):
-            w = order[position]
-            a = labels[w]
-            n_filled = 0
-            size = 0
-            for i in range(n_parts):
-                if table[w, i] > 0:
-                    filled[n_filled] = i
-                    n_filled += 1
-                    size += table[w, i]
-            leaving = 0.0
-            for f in range(n_filled):
-                i = filled[f]
-                leaving += log_factorial(lf, super_table[a, i]) - log_factorial(
-                    lf, super_table[a, i] - table[w, i]
-                )
-            leaving -= log_factorial(lf, n[a] + m[a] - 1) - log_factorial(lf, m[a] - 1)
-            after_leaving = n_groups
-            if m[a] > 1:
-                leaving += log_factorial(lf, n[a] - size + m[a] - 2) - log_factorial(lf, m[a] - 2)
-            else:
-                after_leaving -= 1
-            best_delta = -1e-9
-            best = -1
-            empty = -1
-            for b in range(capacity):
-                if b == a:
-                    continue
-                if m[b] == 0:
-                    empty = b
-                    continue
-                joining = (
-                    log_factorial(lf, n[b] + size + m[b])
-                    - log_factorial(lf, m[b])
-                    - log_factorial(lf, n[b] + m[b] - 1)
-                    + log_factorial(lf, m[b] - 1)
-                )
-                for f in range(n_filled):
-                    i = filled[f]
-                    joining -= log_factorial(lf, super_table[b, i] + table[w, i]) - log_factorial(
-                        lf, super_table[b, i]
-                    )
-                delta = leaving + joining + count_cost[after_leaving] - count_cost[n_groups]
-                if delta < best_delta:
-                    best_delta = delta
-                    best = b
-            if empty >= 0 and m[a] > 1:
-                joining = log_factorial(lf, size)
-                for f in range(n_filled):
-                    joining -= log_factorial(lf, table[w, filled[f]])
-                delta = leaving + joining + count_cost[n_groups + 1] - count_cost[n_groups]
-                if delta < best_delta:
-                    best_delta = delta
-                    best = empty
-            if best >= 0:
-                if m[best] == 0:
-                    n_groups += 1
-                if m[a] == 1:
-                    n_groups -= 1
-                for f in range(n_filled):
-                    i = filled[f]
-                    super_table[a, i] -= table[w, i]
-                    super_table[best, i] += table[w, i]
-                n[a] -= size
-                n[best] += size
-                m[a] -= 1
-                m[best] += 1
-                labels[w] = best
-                moved = True
-        if not moved:
-            break
-
-
-@kernel
-def _merge_groups(
-    labels: IntArray,
-    super_table: IntArray,
-    n: IntArray,
-    m: IntArray,
-    count_cost: FloatArray,
-    lf: FloatArray,
-) -> None:
-    """Merge greedily down to one group and keep the best labels met on the way (the start included)."""
-    capacity, n_parts = super_table.shape
-    alive = np.empty(capacity, np.int64)
-    n_groups = 0
-    for j in range(capacity):
-        if m[j] > 0:
-            alive[n_groups] = j
-            n_groups += 1
-    own = np.zeros(capacity)
-    for x in range(n_groups):
-        own[alive[x]] = _group_cost(super_table[alive[x]], n[alive[x]], m[alive[x]], lf)
-    delta = np.full((capacity, capacity), np.inf)
-    for x in range(n_groups):
-        for y in range(x + 1, n_groups):
-            a, b = alive[x], alive[y]
-            delta[a, b] = (
-                _group_cost(super_table[a] + super_table[b], n[a] + n[b], m[a] + m[b], lf) - own[a] - own[b]
-            )
-    change = 0.0
-    best_change = 0.0
-    current = labels.copy()
-    best_labels = labels.copy()
-    while n_groups > 1:
-        least = np.inf
-        best_a = best_b = -1
-        for x in range(n_groups):
-            for y in range(x + 1, n_groups):
-                if delta[alive[x], alive[y]] < least:
-                    least = delta[alive[x], alive[y]]
-                    best_a, best_b = alive[x], alive[y]
-        change += least + count_cost[n_groups - 1] - count_cost[n_groups]
-        for i in range(n_parts):
-            super_table[best_a, i] += super_table[best_b, i]
-            super_table[best_b, i] = 0
-        n[best_a] += n[best_b]
-        m[best_a] += m[best_b]
-        n[best_b] = 0
-        m[best_b] = 0
-        for w in range(current.size):
-            if current[w] == best_b:
-                current[w] = best_a
-        kept = 0
-        for x in range(n_groups):
-            if alive[x] != best_b:
-                alive[kept] = alive[x]
-                kept += 1
-        n_groups = kept
-        own[best_a] = _group_cost(super_table[best_a], n[best_a], m[best_a], lf)
-        for x in range(n_groups):
-            a, b = min(alive[x], best_a), max(alive[x], best_a)
-            if a != b:
-                delta[a, b] = (
-                    _group_cost(super_table[a] + super_table[b], n[a] + n[b], m[a] + m[b], lf)
-                    - own[a]
-                    - own[b]
-                )
-        if change < best_change - 1e-9:
-            best_change = change
-            best_labels[:] = current
-    labels[:] = best_labels
-
-
-@kernel
-def optimise_classes(
-    table: IntArray, labels: IntArray, order: IntArray, log_bell: FloatArray, lf: FloatArray, max_rounds: int
-) -> int:
-    """Regroup the classes in place for a fixed partition of the input; return the number of groups.
-
-    Moves to a fixed point and merges take turns until neither lowers the cost. On return the labels are
-    numbered 0 .. J-1 in order of first appearance.
+    Parameters
+    ----------
+    table : int64 array of shape (W, I)
+        Rows of each class in each part of the input.
+    labels : int64 array of shape (W,)
+        Group of each class.
+    order : int64 array of shape (W,)
+        The order in which classes are moved.
+    log_bell : float64 array of shape (W,)
+        log B(W, J) for J = 1 .. W groups.
+    lf : array
+        What `log_factorial` reads.
     """
-    n_classes, n_parts = table.shape
-    part_sizes = np.zeros(n_parts, np.int64)
-    for w in range(n_classes):
-        for i in range(n_parts):
-            part_sizes[i] += table[w, i]
-    capacity = min(n_classes, labels.max() + 9)
-    count_cost = np.zeros(capacity + 2)
-    for j in range(1, capacity + 1):
-        count_cost[j] = _count_cost(j, part_sizes, log_bell, lf)
-    count_cost[0] = np.inf
-    count_cost[capacity + 1] = np.inf
-    previous = np.inf
-    n_groups = 0
-    for _ in range(max_rounds):
-        super_table = np.zeros((capacity, n_parts), np.int64)
-        n = np.zeros(capacity, np.int64)
-        m = np.zeros(capacity, np.int64)
-        for w in range(n_classes):
-            m[labels[w]] += 1
-            for i in range(n_parts):
-                super_table[labels[w], i] += table[w, i]
-                n[labels[w]] += table[w, i]
-        _move_classes(table, labels, order, super_table, n, m, count_cost, lf, 50)
-        _merge_groups(labels, super_table, n, m, count_cost, lf)
-        renumber = np.full(capacity, -1, np.int64)
-        n_groups = 0
-        for w in range(n_classes):
-            if renumber[labels[w]] < 0:
-                renumber[labels[w]] = n_groups
-                n_groups += 1
-            labels[w] = renumber[labels[w]]
-        super_table[:] = 0
-        n[:] = 0
-        m[:] = 0
-        for w in range(n_classes):
-            m[labels[w]] += 1
-            for i in range(n_parts):
-                super_table[labels[w], i] += table[w, i]
-                n[labels[w]] += table[w, i]
-        cost = count_cost[n_groups]
-        for j in range(n_groups):
-            cost += _group_cost(super_table[j], n[j], m[j], lf)
-        if cost >= previous - 1e-9:
-            break
-        previous = cost
-    return n_groups
+    # Parts of N_i rows over J groups cost sum_i log C(N_i + J - 1, J - 1).
+    penalty = log_bell.copy()
+    penalty[1:] += np.cumsum(np.log1p(table.sum(axis=0) / np.arange(1, len(table))[:, None]).sum(axis=1))
+    found = settled(elements_of_table(table[order]), labels[order], penalty, CLUSTERS, lf)
+    regrouped = np.empty_like(labels)
+    regrouped[order] = found.groups
+    return regrouped
 
 
 @dataclass(frozen=True, slots=True)
@@ -358,7 +139,7 @@ class _Problem:
         self.n_elements, self.n_classes, self.ordered = n_elements, n_classes, ordered
         self.n_rows = self.elements.size if weights is None else int(np.sum(weights))
         self.class_counts = self._count(self.codes, n_classes)
-        self.log_bell_classes = np.concatenate([[np.inf], log_bell_table(n_classes, n_classes)[1:]])
+        self.log_bell_classes = log_bell_table(n_classes, n_classes)[1:]
         self.lf = factorial_table(self.n_rows + n_classes)
         parts = np.arange(1, n_elements + 1)
         if ordered:
@@ -387,10 +168,8 @@ class _Problem:
     ) -> IntArray:
         n_parts = int(row_parts.max()) + 1
         table = self._cross(self.codes, self.n_classes, row_parts, n_parts)
-        labels = labels.copy()
         order = np.arange(self.n_classes) if rng is None else rng.permutation(self.n_classes)
-        optimise_classes(table, labels, order, self.log_bell_classes, self.lf, 20)
-        return labels
+        return regroup_classes(table, labels, order, self.log_bell_classes, self.lf)
 
     def _repartition(
         self, row_elements: IntArray, n_elements: int, labels: IntArray, search: Search = "greedy"

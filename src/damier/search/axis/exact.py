@@ -2,6 +2,10 @@
 
 Why each step loses nothing is shown in ``docs/mathematics.md``, "Searching one ordered axis": supporting
 penalties, starts dropped by entropy, starts dropped by convex combination.
+
+It stands apart from the rest of the axis engine, which takes any price of a part: these proofs need costs
+that are concave in the class counts. Those against a target are; intervals priced by ranks alone (log N!) are
+not.
 """
 
 from __future__ import annotations
@@ -10,14 +14,19 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from damier.search.axis.costs import least_regret, part_cost
 from damier.search.axis.rows import Axis
-from damier.search.kernels import factorial_table, kernel, log_factorial
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
+from damier.search.kernels import (
+    BoolArray,
+    CodeArray,
+    FloatArray,
+    IntArray,
+    factorial_table,
+    inner,
+    kernel,
+    log_factorial,
+)
 
 # Starts gathered before they are tested for domination, and such tests between two tests by entropy.
 _BLOCK = 24
@@ -31,8 +40,10 @@ _MOST_PENALTIES = 200
 _SLACK = 1e-9
 
 
-@kernel
-def _chains(lo, hi, total, ones, upper, lower):  # type: ignore[no-untyped-def]
+@inner
+def _chains(
+    lo: int, hi: int, total: IntArray, ones: IntArray, upper: IntArray, lower: IntArray
+) -> tuple[int, int]:
     """Write the upper and the lower chain of the convex hull of the points lo .. hi; return their lengths."""
     n_up = n_low = 0
     for s in range(lo, hi):
@@ -54,8 +65,17 @@ def _chains(lo, hi, total, ones, upper, lower):  # type: ignore[no-untyped-def]
     return n_up, n_low
 
 
-@kernel
-def _mark_dominated(lo, hi, total, ones, best, upper, lower, keep):  # type: ignore[no-untyped-def]
+@inner
+def _mark_dominated(
+    lo: int,
+    hi: int,
+    total: IntArray,
+    ones: IntArray,
+    best: FloatArray,
+    upper: IntArray,
+    lower: IntArray,
+    keep: BoolArray,
+) -> None:
     """Mark in ``keep`` the starts lo .. hi that no convex combination of the others beats.
 
     The points (rows, rows of class 1) of the starts form a path. A start inside the hull of that path lies
@@ -97,8 +117,8 @@ def _mark_dominated(lo, hi, total, ones, best, upper, lower, keep):  # type: ign
             keep[s] = best[s] < f_low + share * (f_up - f_low) - _SLACK
 
 
-@kernel
-def _entropy(rows, own):  # type: ignore[no-untyped-def]
+@inner
+def _entropy(rows: int, own: int) -> float:
     """Rows times the empirical entropy of two classes."""
     other = rows - own
     if own == 0 or other == 0:
@@ -106,8 +126,8 @@ def _entropy(rows, own):  # type: ignore[no-untyped-def]
     return rows * math.log(rows) - own * math.log(own) - other * math.log(other)
 
 
-@kernel
-def _trace(parent, n_elements):  # type: ignore[no-untyped-def]
+@inner
+def _trace(parent: CodeArray, n_elements: int) -> IntArray:
     """Read the starts of the parts backwards from the parent of each end."""
     n_parts = 0
     end = n_elements
@@ -123,7 +143,9 @@ def _trace(parent, n_elements):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _solve_two(cls, cnt, ptr, table, penalty):  # type: ignore[no-untyped-def]
+def _solve_two(
+    cls: CodeArray, cnt: IntArray, ptr: IntArray, table: FloatArray, penalty: float
+) -> tuple[float, IntArray]:
     """Cheapest partition at ``penalty`` a part, two classes: its penalised cost and where its parts start."""
     n_elements = ptr.shape[0] - 1
     parent = np.empty(n_elements + 1, np.int32)
@@ -214,7 +236,7 @@ def _solve_two(cls, cnt, ptr, table, penalty):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def hull_corners(cls, cnt, ptr, block):  # type: ignore[no-untyped-def]
+def hull_corners(cls: CodeArray, cnt: IntArray, ptr: IntArray, block: int) -> IntArray:
     """Elements where the path of two classes turns: corners of its hull, ``block`` elements at a time.
 
     While no part lies inside a block, an optimal cut is at one of these.
@@ -252,7 +274,9 @@ def hull_corners(cls, cnt, ptr, block):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _solve_many(cls, cnt, ptr, n_classes, table, penalty):  # type: ignore[no-untyped-def]
+def _solve_many(
+    cls: CodeArray, cnt: IntArray, ptr: IntArray, n_classes: int, table: FloatArray, penalty: float
+) -> tuple[float, IntArray]:
     """Cheapest partition at ``penalty`` a part, any number of classes: as ``_solve_two``."""
     n_elements = ptr.shape[0] - 1
     parent = np.empty(n_elements + 1, np.int32)
@@ -320,7 +344,9 @@ def _solve_many(cls, cnt, ptr, n_classes, table, penalty):  # type: ignore[no-un
 
 
 @kernel
-def _bounds(cls, cnt, ptr, n_classes, table):  # type: ignore[no-untyped-def]
+def _bounds(
+    cls: CodeArray, cnt: IntArray, ptr: IntArray, n_classes: int, table: FloatArray
+) -> tuple[float, float]:
     """Cost of the one-part partition, and the entropy no partition can go below."""
     counts = np.zeros(n_classes, np.int64)
     floor = 0.0
@@ -331,7 +357,7 @@ def _bounds(cls, cnt, ptr, n_classes, table):  # type: ignore[no-untyped-def]
             rows += cnt[i]
             floor -= cnt[i] * math.log(cnt[i])
         floor += rows * math.log(rows)
-    return part_cost(table, counts), floor
+    return part_cost(table, counts, n_classes - 1), floor
 
 
 class Partition(NamedTuple):

@@ -2,19 +2,20 @@
 
 The merge is the agglomerative heuristic of the MODL papers, continued to one part with the best remembered;
 the improvement repeats the best of split, merge, move (merge two, cut again) and merge three, cut again.
+Neither needs a concave cost: both take any price of a part (``extra`` is the x of `Price`, which on an
+ordered axis does not depend on the number of values) and any price of the number of parts
+(``penalty[I - 1]``).
+
+Legend of the kernels: the elements ``cls, cnt, ptr`` of an `Axis`; ``table`` is what `log_factorial` reads.
 """
 
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
 from damier.search.axis.costs import part_cost
 from damier.search.axis.rows import Axis, part_counts
-from damier.search.kernels import kernel, log_factorial
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
+from damier.search.kernels import CodeArray, FloatArray, IntArray, inner, kernel, log_factorial
 
 # Cost differences below this are rounding; equal merges are then made from left to right.
 _RESOLUTION = 1e-9
@@ -24,8 +25,8 @@ _LEAST_GAIN = 1e-7
 _LEAST_RELATIVE_GAIN = 1e-13
 
 
-@kernel
-def _settle(heap, place, key, at, size):  # type: ignore[no-untyped-def]
+@inner
+def _settle(heap: IntArray, place: IntArray, key: FloatArray, at: int, size: int) -> None:
     """Put the heap's entry ``at`` where its key, then its place on the axis, belongs."""
     e = heap[at]
     while at > 0:
@@ -55,21 +56,37 @@ def _settle(heap, place, key, at, size):  # type: ignore[no-untyped-def]
     place[e] = at
 
 
-@kernel
-def _joint_cost(counts, a, b, table):  # type: ignore[no-untyped-def]
+@inner
+def _joint_cost(counts: IntArray, a: int, b: int, extra: int, table: FloatArray) -> float:
     """Cost of the elements ``a`` and ``b`` as one part."""
-    n_classes = counts.shape[1]
     n = 0
-    cost = 0.0
-    for j in range(n_classes):
+    cost: float = 0.0
+    for j in range(counts.shape[1]):
         c = counts[a, j] + counts[b, j]
         n += c
         cost -= log_factorial(table, c)
-    return cost + log_factorial(table, n + n_classes - 1) - log_factorial(table, n_classes - 1)
+    cost += log_factorial(table, n + extra) - log_factorial(table, extra)
+    return cost
+
+
+@inner
+def _merge_key(counts: IntArray, cost: FloatArray, a: int, b: int, extra: int, table: FloatArray) -> float:
+    """Return what merging the elements ``a`` and ``b`` adds to the cost, in units of the resolution."""
+    added = _joint_cost(counts, a, b, extra, table) - cost[a] - cost[b]
+    steps: float = np.rint(added / _RESOLUTION)
+    return steps
 
 
 @kernel
-def merge_greedily(cls, cnt, ptr, n_classes, table, penalty):  # type: ignore[no-untyped-def]
+def merge_greedily(
+    cls: CodeArray,
+    cnt: IntArray,
+    ptr: IntArray,
+    n_classes: int,
+    extra: int,
+    table: FloatArray,
+    penalty: FloatArray,
+) -> tuple[IntArray, int]:
     """Merge the cheapest pair of neighbours down to one part.
 
     Returns the cuts (as the element to their right) in the order in which they went, and the number of parts
@@ -80,7 +97,7 @@ def merge_greedily(cls, cnt, ptr, n_classes, table, penalty):  # type: ignore[no
     cost = np.empty(n, np.float64)
     additive = 0.0
     for e in range(n):
-        cost[e] = part_cost(table, counts[e])
+        cost[e] = part_cost(table, counts[e], extra)
         additive += cost[e]
     left = np.arange(-1, n - 1)
     right = np.arange(1, n + 1)
@@ -88,7 +105,7 @@ def merge_greedily(cls, cnt, ptr, n_classes, table, penalty):  # type: ignore[no
     heap = np.arange(max(n - 1, 0))
     place = np.arange(n)
     for e in range(n - 1):
-        key[e] = np.rint((_joint_cost(counts, e, e + 1, table) - cost[e] - cost[e + 1]) / _RESOLUTION)
+        key[e] = _merge_key(counts, cost, e, e + 1, extra, table)
     for at in range(n - 1):
         _settle(heap, place, key, at, at + 1)
     removed = np.empty(max(n - 1, 0), np.int64)
@@ -105,7 +122,7 @@ def merge_greedily(cls, cnt, ptr, n_classes, table, penalty):  # type: ignore[no
         e = heap[0]
         gone = right[e]
         removed[n - parts] = gone
-        merged = _joint_cost(counts, e, gone, table)
+        merged = _joint_cost(counts, e, gone, extra, table)
         additive += merged - cost[e] - cost[gone]
         cost[e] = merged
         for j in range(n_classes):
@@ -116,9 +133,7 @@ def merge_greedily(cls, cnt, ptr, n_classes, table, penalty):  # type: ignore[no
         leaving = gone if right[e] < n else e
         if right[e] < n:
             left[right[e]] = e
-            key[e] = np.rint(
-                (_joint_cost(counts, e, right[e], table) - merged - cost[right[e]]) / _RESOLUTION
-            )
+            key[e] = _merge_key(counts, cost, e, right[e], extra, table)
         hole = place[leaving]
         if hole < size:
             heap[hole] = heap[size]
@@ -128,18 +143,29 @@ def merge_greedily(cls, cnt, ptr, n_classes, table, penalty):  # type: ignore[no
             _settle(heap, place, key, place[e], size)
         if left[e] >= 0:
             e = left[e]
-            key[e] = np.rint(
-                (_joint_cost(counts, e, right[e], table) - cost[e] - cost[right[e]]) / _RESOLUTION
-            )
+            key[e] = _merge_key(counts, cost, e, right[e], extra, table)
             _settle(heap, place, key, place[e], size)
     return removed, best_parts
 
 
-@kernel
-def _best_cut(cls, cnt, ptr, table, first, low, high, stop, near, far):  # type: ignore[no-untyped-def]
+@inner
+def _best_cut(
+    cls: CodeArray,
+    cnt: IntArray,
+    ptr: IntArray,
+    extra: int,
+    table: FloatArray,
+    first: int,
+    low: int,
+    high: int,
+    stop: int,
+    near: IntArray,
+    far: IntArray,
+) -> tuple[float, int, float]:
     """Cut the elements first .. stop in two at the least cost, the cut between ``low`` and ``high``.
 
-    Returns that cost, the element right of the cut, and the cost of not cutting at all.
+    Returns that cost, the element right of the cut, and the cost of not cutting at all. ``near`` and ``far``
+    are working space for the class counts of both sides. Eleven arguments, for it is called for every part.
     """
     n_classes = near.shape[0]
     near[:] = 0
@@ -152,20 +178,19 @@ def _best_cut(cls, cnt, ptr, table, first, low, high, stop, near, far):  # type:
     for j in range(n_classes):
         n_near += near[j]
         n_far += far[j]
-    cost = part_cost(table, far)
+    cost = part_cost(table, far, extra)
     if low > first:
-        cost += part_cost(table, near)
+        cost += part_cost(table, near, extra)
     least = np.inf
     where = first
-    shift = n_classes - 1
     for e in range(low, high):
         for i in range(ptr[e], ptr[e + 1]):
             j, w = cls[i], cnt[i]
             a, b = near[j], far[j]
             cost -= log_factorial(table, a + w) - log_factorial(table, a)
             cost -= log_factorial(table, b - w) - log_factorial(table, b)
-            cost += log_factorial(table, n_near + w + shift) - log_factorial(table, n_near + shift)
-            cost += log_factorial(table, n_far - w + shift) - log_factorial(table, n_far + shift)
+            cost += log_factorial(table, n_near + w + extra) - log_factorial(table, n_near + extra)
+            cost += log_factorial(table, n_far - w + extra) - log_factorial(table, n_far + extra)
             near[j] += w
             far[j] -= w
             n_near += w
@@ -175,12 +200,23 @@ def _best_cut(cls, cnt, ptr, table, first, low, high, stop, near, far):  # type:
             where = e + 1
     for j in range(n_classes):
         near[j] += far[j]
-    return least, where, part_cost(table, near)
+    return least, where, part_cost(table, near, extra)
 
 
 @kernel
-def _improve(cls, cnt, ptr, n_classes, table, penalty, starts, widest, reach):  # type: ignore[no-untyped-def]
-    """Improve as ``improve`` does, until nothing gains or the room for new parts is used up."""
+def _improve(
+    cls: CodeArray,
+    cnt: IntArray,
+    ptr: IntArray,
+    n_classes: int,
+    extra: int,
+    table: FloatArray,
+    penalty: FloatArray,
+    starts: IntArray,
+    widest: int,
+    reach: int,
+) -> tuple[IntArray, bool]:
+    """Improve as ``improve`` does, until nothing gains or the room for new parts is used up; say which."""
     n_elements = ptr.shape[0] - 1
     n_parts = starts.shape[0]
     room = 2 * n_parts + 16
@@ -212,7 +248,7 @@ def _improve(cls, cnt, ptr, n_classes, table, penalty, starts, widest, reach):  
                 low, high = first, stop - 1
                 if width == 2:
                     low, high = max(low, edge[p + 1] - reach), min(high, edge[p + 1] + reach)
-                cost, where, uncut = _best_cut(cls, cnt, ptr, table, first, low, high, stop, near, far)
+                cost, where, uncut = _best_cut(cls, cnt, ptr, extra, table, first, low, high, stop, near, far)
                 cut_cost[width - 1, p] = cost
                 cut_at[width - 1, p] = where
                 whole[width - 1, p] = uncut
@@ -266,16 +302,43 @@ def _improve(cls, cnt, ptr, n_classes, table, penalty, starts, widest, reach):  
 
 
 def improve(
-    axis: Axis, table: FloatArray, penalty: FloatArray, starts: IntArray, widest: int, reach: int
+    axis: Axis,
+    extra: int,
+    table: FloatArray,
+    penalty: FloatArray,
+    starts: IntArray,
+    *,
+    widest: int = 3,
+    reach: int | None = None,
 ) -> IntArray:
     """Repeat the best split, merge, move, or merge of three cut in two, until none gains.
 
-    Two limits for long axes: ``widest`` 2 leaves out the merges of three, and a cut is moved by no more than
-    ``reach`` elements at a time.
+    Parameters
+    ----------
+    axis : Axis
+        Elements in order.
+    extra : int
+        Price of a part: log [(N + extra)! / extra!], less the log factorials of its class counts.
+    table : array
+        What `log_factorial` reads.
+    penalty : array of shape (most parts,)
+        ``penalty[I - 1]`` is the price of I parts.
+    starts : array
+        First element of each part, to begin with.
+    widest : {2, 3}
+        2 leaves out the merges of three, on long axes.
+    reach : int, optional
+        Most elements by which a cut is moved at a time, on long axes.
+
+    Returns
+    -------
+    array
+        First element of each part.
     """
+    reach = axis.n_elements if reach is None else reach
     done = False
     while not done:
         starts, done = _improve(
-            axis.cls, axis.cnt, axis.ptr, axis.n_classes, table, penalty, starts, widest, reach
+            axis.cls, axis.cnt, axis.ptr, axis.n_classes, extra, table, penalty, starts, widest, reach
         )
     return starts

@@ -6,18 +6,14 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 
 from damier.criteria import discretization_cost, part_costs
 from damier.search.axis.costs import interval_penalties
 from damier.search.axis.exact import Partition, hull_corners, search_exact
 from damier.search.axis.greedy import improve, merge_greedily
 from damier.search.axis.rows import Axis, axis_of_counts, axis_of_values, block_starts
-from damier.search.kernels import factorial_table
+from damier.search.kernels import CodeArray, FloatArray, IntArray, factorial_table
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
-CodeArray = npt.NDArray[np.int32]
 Search = Literal["auto", "greedy", "exact"]
 
 # Cuts of the greedy hierarchy, the last to go, among which the exact search chooses.
@@ -192,20 +188,64 @@ def _search_blocks(axis: Axis, penalty: FloatArray, search: Search) -> Partition
     blocks = block_starts(axis.cnt, axis.ptr, -(-axis.total // _MOST_BLOCKS))
     coarse = axis if blocks.shape[0] == axis.n_elements else axis.coarsened(blocks)
     widest, reach = (3, axis.n_elements) if coarse is axis else (2, _REACH)
-    removed, n_parts = merge_greedily(coarse.cls, coarse.cnt, coarse.ptr, axis.n_classes, table, penalty)
+    extra = axis.n_classes - 1
+    removed, n_parts = merge_greedily(
+        coarse.cls, coarse.cnt, coarse.ptr, axis.n_classes, extra, table, penalty
+    )
+
+    def improved(starts: IntArray) -> IntArray:
+        return improve(axis, extra, table, penalty, starts, widest=widest, reach=reach)
+
     if search == "greedy":
         starts = _with_zero(blocks[removed[removed.shape[0] + 1 - n_parts :]])
-        return Partition(improve(axis, table, penalty, starts, widest, reach), 0.0, False)
+        return Partition(improved(starts), 0.0, False)
     starts = _search_among(axis, penalty, _with_zero(blocks[removed[-_LAST_CUTS:]]))
-    starts = improve(axis, table, penalty, starts, widest, reach)
+    starts = improved(starts)
     if starts.shape[0] > 1:
         # Once more, among finer cuts and those ever closer to the ones found: cuts move together.
         steps = np.unique((2.0 ** np.arange(0, 12, 0.25)).astype(np.int64))
         finer = _with_zero(blocks[removed[-4 * _LAST_CUTS :]])
         finer = _around(axis, starts, np.concatenate((-steps, [0], steps)), finer)
         starts = _search_among(axis, penalty, finer, guess=starts.shape[0])
-        starts = improve(axis, table, penalty, starts, widest, reach)
+        starts = improved(starts)
     return Partition(starts, 0.0, False)
+
+
+def merge_and_improve(
+    axis: Axis, penalty: FloatArray, extra: int, most_blocks: int = _MOST_BLOCKS
+) -> IntArray:
+    """Merge greedily from blocks of elements, then improve at full resolution, for any price of a part.
+
+    Parameters
+    ----------
+    axis : Axis
+        Elements in order.
+    penalty : array of shape (most parts,)
+        ``penalty[I - 1]`` is the price of I parts, of any shape.
+    extra : int
+        ``Price.fixed``: J - 1 against J classes, 0 where a part is priced by the ranks of its rows.
+    most_blocks : int
+        About how many blocks are merged; they hold a count for each class.
+
+    Returns
+    -------
+    array
+        First element of each part.
+
+    Examples
+    --------
+    >>> axis, _ = axis_of_counts(np.array([[9, 1], [8, 0], [0, 7], [1, 9]]))
+    >>> merge_and_improve(axis, np.array([0.0, 2.0, 3.0, 3.5]), 1)
+    array([0, 2])
+    """
+    table = factorial_table(axis.total + max(axis.n_classes, extra))
+    blocks = block_starts(axis.cnt, axis.ptr, -(-axis.total // most_blocks))
+    coarse = axis if blocks.shape[0] == axis.n_elements else axis.coarsened(blocks)
+    removed, n_parts = merge_greedily(
+        coarse.cls, coarse.cnt, coarse.ptr, axis.n_classes, extra, table, penalty
+    )
+    starts = _with_zero(blocks[removed[removed.shape[0] + 1 - n_parts :]])
+    return improve(axis, extra, table, penalty, starts)
 
 
 def _search_among(axis: Axis, penalty: FloatArray, starts: IntArray, **options: int) -> IntArray:

@@ -17,18 +17,22 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 
 from damier.criteria import semi_supervised_cost
 from damier.criteria.semi_supervised import check_total
 from damier.intake.table import distinct_values
 from damier.search.axis.costs import interval_penalties
 from damier.search.axis.ordered import OrderedSolution, discretize, partition_ordered
-from damier.search.kernels import factorial_table, kernel, log_factorial
+from damier.search.kernels import (
+    CodeArray,
+    FloatArray,
+    IntArray,
+    factorial_table,
+    inner,
+    kernel,
+    log_factorial,
+)
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
-CodeArray = npt.NDArray[np.int32]
 Search = Literal["auto", "greedy", "exact"]
 
 # Distinct values up to which ``auto`` tries every cut, and up to which ``exact`` is offered at all.
@@ -38,14 +42,14 @@ _MOST_PLACES_EXACT = 4096
 _MOST_PROPOSED = 200
 
 
-@kernel
-def _interval_cost(table, prefix, a, b, n, best):  # type: ignore[no-untyped-def]
+@inner
+def _interval_cost(table: FloatArray, prefix: IntArray, a: int, b: int, n: int, best: IntArray) -> float:
     """Cost of an interval of ``n`` rows with the labeled values a .. b-1; ``best`` is room for the N_ij."""
     n_classes = prefix.shape[1]
     known = 0
     for j in range(n_classes):
         known += prefix[b, j] - prefix[a, j]
-    cost = (
+    cost: float = (
         log_factorial(table, n + n_classes - 1)
         - log_factorial(table, n_classes - 1)
         - log_factorial(table, n)
@@ -72,7 +76,9 @@ def _interval_cost(table, prefix, a, b, n, best):  # type: ignore[no-untyped-def
 
 
 @kernel
-def _best_places(table, prefix, left, labels, penalty):  # type: ignore[no-untyped-def]
+def _best_places(
+    table: FloatArray, prefix: IntArray, left: IntArray, labels: IntArray, penalty: FloatArray
+) -> IntArray:
     """Choose among the places by dynamic programming; the first and last are the ends of the axis.
 
     The number of intervals grows until its penalty plus the least sum of interval costs, whatever their
@@ -116,7 +122,9 @@ def _best_places(table, prefix, left, labels, penalty):  # type: ignore[no-untyp
 
 
 @kernel
-def _best_between(table, prefix, left, labels, tried, lo, hi):  # type: ignore[no-untyped-def]
+def _best_between(
+    table: FloatArray, prefix: IntArray, left: IntArray, labels: IntArray, tried: IntArray, lo: int, hi: int
+) -> int:
     """Give the one of the places ``tried`` that cuts the interval from place ``lo`` to place ``hi`` best."""
     best = np.empty(prefix.shape[1], np.int64)
     least = np.inf

@@ -14,11 +14,8 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from damier.search.kernels import kernel
+from damier.search.kernels import CodeArray, FloatArray, IntArray, inner, kernel
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
-CodeArray = npt.NDArray[np.int32]
 Scalar = TypeVar("Scalar", bound=np.generic)
 
 # Above this many classes, sorting rows beats merging one sorted list per class.
@@ -57,7 +54,7 @@ class Axis:
 class Values:
     """Where the distinct values lie, to name the two neighbours of a cut.
 
-    Either one sorted list a class (``merged``: ``first`` holds the lists end to end, ``last`` is unused and
+    Either one sorted list per class (``merged``: ``first`` holds the lists end to end, ``last`` is unused and
     the offsets say where each begins), or the first and last value of each element.
     """
 
@@ -87,7 +84,7 @@ class Values:
 
 
 @kernel
-def _whole_range(values):  # type: ignore[no-untyped-def]
+def _whole_range(values: FloatArray) -> tuple[float, float, int]:
     """Least and greatest value if all that are not missing are whole numbers, else (1, 0); missing count."""
     lo, hi, missing = np.inf, -np.inf, 0
     for x in values:
@@ -102,7 +99,7 @@ def _whole_range(values):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _count_whole(values, codes, weights, lo, table):  # type: ignore[no-untyped-def]
+def _count_whole(values: FloatArray, codes: CodeArray, weights: IntArray, lo: float, table: IntArray) -> None:
     """Add the rows to ``table[value - lo + 1, class]``; row 0 is for missing values."""
     weighted = weights.shape[0] > 0
     for i in range(values.shape[0]):
@@ -112,8 +109,8 @@ def _count_whole(values, codes, weights, lo, table):  # type: ignore[no-untyped-
 
 
 @kernel
-def _deal(values, codes, n_classes):  # type: ignore[no-untyped-def]
-    """Deal the values into one list a class, end to end; missing values are only counted."""
+def _deal(values: FloatArray, codes: CodeArray, n_classes: int) -> tuple[FloatArray, IntArray, IntArray]:
+    """Deal the values into one list per class, end to end; missing values are only counted."""
     offsets = np.zeros(n_classes + 1, np.int64)
     missing = np.zeros(n_classes, np.int64)
     for i in range(values.shape[0]):
@@ -133,11 +130,47 @@ def _deal(values, codes, n_classes):  # type: ignore[no-untyped-def]
     return dealt, offsets, missing
 
 
+@inner
+def _refresh(dealt: FloatArray, at: IntArray, offsets: IntArray, live: IntArray, head: FloatArray) -> int:
+    """List the classes with values left, in class order, and the least value of each; return how many."""
+    n_live = 0
+    for j in range(at.shape[0]):
+        if at[j] < offsets[j + 1]:
+            live[n_live] = j
+            head[n_live] = dealt[at[j]]
+            n_live += 1
+    return n_live
+
+
+@inner
+def _two_least(head: FloatArray, n_live: int) -> tuple[int, float]:
+    """Return where the least of the values is, and the least of the others."""
+    winner = 0
+    second = np.inf
+    for a in range(1, n_live):
+        if head[a] < head[winner]:
+            second = head[winner]
+            winner = a
+        elif head[a] < second:
+            second = head[a]
+    return winner, second
+
+
 @kernel
-def _merge(dealt, offsets, missing, cls, cnt, ptr):  # type: ignore[no-untyped-def]
-    """Merge one sorted list a class into elements; return the numbers of elements and entries."""
+def _merge(
+    dealt: FloatArray, offsets: IntArray, missing: IntArray, cls: CodeArray, cnt: IntArray, ptr: IntArray
+) -> tuple[int, int]:
+    """Merge one sorted list per class into elements; return the numbers of elements and entries.
+
+    Parameters
+    ----------
+    dealt, offsets, missing
+        The sorted values of all classes end to end, where those of each begin, and its missing values.
+    cls, cnt, ptr
+        Room for the elements, as many as there are rows.
+    """
     n_classes = missing.shape[0]
-    e = i = 0
+    e = i = 0  # elements and entries so far
     ptr[0] = 0
     for j in range(n_classes):
         if missing[j] > 0:
@@ -146,86 +179,80 @@ def _merge(dealt, offsets, missing, cls, cnt, ptr):  # type: ignore[no-untyped-d
     if i > 0:
         e = 1
         ptr[1] = i
-    pure = cls[0] if i == 1 else -1
+    pure = cls[0] if i == 1 else -1  # class of the last element if it has but one, else -1
     at = offsets[:-1].copy()
-    # Classes with values left, and the least of them; kept in class order.
     live = np.empty(n_classes, np.int64)
     head = np.empty(n_classes, np.float64)
-    n_live = 0
-    for j in range(n_classes):
-        if offsets[j] < offsets[j + 1]:
-            live[n_live] = j
-            head[n_live] = dealt[offsets[j]]
-            n_live += 1
+    n_live = _refresh(dealt, at, offsets, live, head)
     while n_live > 0:
-        least = head[0]
-        second = np.inf
-        winner = 0
-        for a in range(1, n_live):
-            x = head[a]
-            if x < least:
-                second = least
-                least = x
-                winner = a
-            elif x < second:
-                second = x
+        winner, second = _two_least(head, n_live)
+        least = head[winner]
         if n_live == 1 or least < second:
-            # A run of one class up to the next value of any other: one pure element.
+            # A run of one class up to the next value of any other: a pure element, or more of the last one.
             j = live[winner]
-            stop = offsets[j + 1]
-            k = at[j]
-            if n_live == 1:
-                k = stop
-            else:
-                while k < stop and dealt[k] < second:
-                    k += 1
-            if pure == j:
-                cnt[i - 1] += k - at[j]
-            else:
-                cls[i], cnt[i] = j, k - at[j]
+            if pure != j:
+                cls[i], cnt[i] = j, 0
                 i += 1
                 e += 1
                 ptr[e] = i
-            pure = j
+                pure = j
+            k = at[j]
+            while k < offsets[j + 1] and (n_live == 1 or dealt[k] < second):
+                k += 1
+            cnt[i - 1] += k - at[j]
             at[j] = k
-            if k < stop:
-                head[winner] = dealt[k]
-            else:
-                n_live -= 1
-                for a in range(winner, n_live):
-                    live[a] = live[a + 1]
-                    head[a] = head[a + 1]
         else:
-            a = 0
-            while a < n_live:
-                if head[a] != least:
-                    a += 1
-                    continue
-                j = live[a]
-                stop = offsets[j + 1]
-                k = at[j]
-                while k < stop and dealt[k] == least:
-                    k += 1
-                cls[i], cnt[i] = j, k - at[j]
-                i += 1
-                at[j] = k
-                if k < stop:
-                    head[a] = dealt[k]
-                    a += 1
-                else:
-                    n_live -= 1
-                    for b in range(a, n_live):
-                        live[b] = live[b + 1]
-                        head[b] = head[b + 1]
-            pure = -1
+            # Several classes share the least value: one element, with an entry for each.
+            for a in range(n_live):
+                if head[a] == least:
+                    j = live[a]
+                    k = at[j]
+                    while k < offsets[j + 1] and dealt[k] == least:
+                        k += 1
+                    cls[i], cnt[i] = j, k - at[j]
+                    i += 1
+                    at[j] = k
             e += 1
             ptr[e] = i
+            pure = -1
+        n_live = _refresh(dealt, at, offsets, live, head)
     return e, i
 
 
+@inner
+def _sort_few(items: CodeArray, lo: int, hi: int) -> None:
+    """Sort the items lo .. hi - 1 by insertion."""
+    for a in range(lo + 1, hi):
+        item = items[a]
+        b = a
+        while b > lo and items[b - 1] > item:
+            items[b] = items[b - 1]
+            b -= 1
+        items[b] = item
+
+
 @kernel
-def _gather(values, codes, weights, order, n_classes):  # type: ignore[no-untyped-def]
-    """Elements of rows already put in order (missing values last, which become the first element)."""
+def _gather(
+    values: FloatArray, codes: CodeArray, weights: IntArray, order: IntArray, n_classes: int
+) -> tuple[CodeArray, IntArray, IntArray, FloatArray, FloatArray]:
+    """Make elements of rows put in order, missing values first.
+
+    Parameters
+    ----------
+    values, codes, weights
+        Value, class and weight of each row; no weights stand for ones.
+    order
+        The rows from the least value to the greatest.
+    n_classes
+        Number of classes.
+
+    Returns
+    -------
+    cls, cnt, ptr
+        The elements.
+    first, last
+        Least and greatest value of each.
+    """
     n = order.shape[0]
     weighted = weights.shape[0] > 0
     cls = np.empty(n, np.int32)
@@ -234,59 +261,42 @@ def _gather(values, codes, weights, order, n_classes):  # type: ignore[no-untype
     first = np.empty(n, np.float64)
     last = np.empty(n, np.float64)
     counts = np.zeros(n_classes, np.int64)
-    n_missing = 0
-    while n_missing < n and np.isnan(values[order[n - 1 - n_missing]]):
-        n_missing += 1
     e = i = 0
     pure = -1
-    row = n - n_missing if n_missing else 0
-    while True:
+    row = 0
+    while row < n:
+        # The rows of one value: count its classes, and list them from entry i on.
         x = values[order[row]]
-        stop = row
-        limit = n if np.isnan(x) else n - n_missing
         n_seen = 0
-        while stop < limit and (np.isnan(x) or values[order[stop]] == x):
-            j = codes[order[stop]]
-            w = weights[order[stop]] if weighted else 1
+        while row < n and (values[order[row]] == x or (np.isnan(x) and np.isnan(values[order[row]]))):
+            j = codes[order[row]]
+            w = weights[order[row]] if weighted else 1
             if counts[j] == 0 and w > 0:
                 cls[i + n_seen] = j
                 n_seen += 1
             counts[j] += w
-            stop += 1
-        # A few classes at most share a value, so an insertion sort puts them in class order.
-        for a in range(i + 1, i + n_seen):
-            j = cls[a]
-            b = a
-            while b > i and cls[b - 1] > j:
-                cls[b] = cls[b - 1]
-                b -= 1
-            cls[b] = j
+            row += 1
+        if n_seen == 0:
+            continue
+        _sort_few(cls, i, i + n_seen)
         if n_seen == 1 and cls[i] == pure:
             cnt[i - 1] += counts[pure]
             counts[pure] = 0
-            last[e - 1] = x
-        elif n_seen > 0:
+        else:
             for a in range(i, i + n_seen):
                 cnt[a] = counts[cls[a]]
                 counts[cls[a]] = 0
             pure = cls[i] if n_seen == 1 else -1
-            first[e] = last[e] = x
+            first[e] = x
             i += n_seen
             e += 1
             ptr[e] = i
-        if n_missing and stop == n:
-            row = 0
-            if n == n_missing:
-                break
-        else:
-            row = stop
-        if row == n - n_missing:
-            break
+        last[e - 1] = x
     return cls[:i].copy(), cnt[:i].copy(), ptr[: e + 1].copy(), first[:e].copy(), last[:e].copy()
 
 
 @kernel
-def _from_table(table):  # type: ignore[no-untyped-def]
+def _from_table(table: IntArray) -> tuple[CodeArray, IntArray, IntArray, IntArray, IntArray]:
     """Elements of a dense table of counts, empty rows left out; the table row where each begins and ends."""
     n_rows, n_classes = table.shape
     size = 0
@@ -321,7 +331,7 @@ def _from_table(table):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def part_counts(cls, cnt, ptr, starts, n_classes):  # type: ignore[no-untyped-def]
+def part_counts(cls: CodeArray, cnt: IntArray, ptr: IntArray, starts: IntArray, n_classes: int) -> IntArray:
     """Class counts of the parts that begin at the elements ``starts``."""
     n_parts = starts.shape[0]
     counts = np.zeros((n_parts, n_classes), np.int64)
@@ -333,7 +343,9 @@ def part_counts(cls, cnt, ptr, starts, n_classes):  # type: ignore[no-untyped-de
 
 
 @kernel
-def _coarsen(cls, cnt, ptr, starts, n_classes):  # type: ignore[no-untyped-def]
+def _coarsen(
+    cls: CodeArray, cnt: IntArray, ptr: IntArray, starts: IntArray, n_classes: int
+) -> tuple[CodeArray, IntArray, IntArray]:
     """Elements joined into blocks that begin at ``starts``."""
     n_blocks = starts.shape[0]
     out_ptr = np.zeros(n_blocks + 1, np.int64)
@@ -359,7 +371,7 @@ def _coarsen(cls, cnt, ptr, starts, n_classes):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def block_starts(cnt, ptr, rows):  # type: ignore[no-untyped-def]
+def block_starts(cnt: IntArray, ptr: IntArray, rows: int) -> IntArray:
     """Elements that begin a block, if blocks close at ``rows`` rows and a heavier element begins its own."""
     n_elements = ptr.shape[0] - 1
     starts = np.empty(n_elements, np.int64)
@@ -389,6 +401,14 @@ def axis_of_counts(counts: IntArray) -> tuple[Axis, IntArray]:
     counts = np.ascontiguousarray(counts, dtype=np.int64)
     cls, cnt, ptr, first, _ = _from_table(_read_only(counts))
     return Axis(cls, cnt, ptr, counts.shape[1], int(cnt.sum())), first
+
+
+def axis_of_pairs(codes: IntArray, n_values: int, slots: IntArray, n_slots: int) -> Axis:
+    """Axis with one element per value, in order, whose classes are ``slots``; every value has rows."""
+    keys, cnt = np.unique(codes * n_slots + slots, return_counts=True)
+    ptr = np.zeros(n_values + 1, np.int64)
+    np.cumsum(np.bincount(keys // n_slots, minlength=n_values), out=ptr[1:])
+    return Axis((keys % n_slots).astype(np.int32), cnt, ptr, n_slots, codes.shape[0])
 
 
 def axis_of_values(
@@ -422,7 +442,8 @@ def axis_of_values(
         n_elements, n_entries = _merge(dealt, offsets, missing, cls, cnt, ptr)
         axis = Axis(cls[:n_entries], cnt[:n_entries], ptr[: n_elements + 1], n_classes, n)
         return axis, Values(dealt, dealt, offsets, missing, merged=True)
-    order = np.argsort(values)
+    # missing values sort last, and belong first
+    order = np.roll(np.argsort(values), int(np.count_nonzero(np.isnan(values))))
     cls, cnt, ptr, first, last = _gather(values, codes, each, order, n_classes)
     axis = Axis(cls, cnt, ptr, n_classes, int(cnt.sum()))
     return axis, Values(first, last, unused, unused, merged=False)

@@ -14,11 +14,13 @@ import numpy.typing as npt
 from scipy.special import digamma, entr
 
 from damier.criteria import grouping_cost, log_bell_table, part_costs
+from damier.search.axis.costs import Price, supervised_price
 from damier.search.axis.groups import (
     best_of_all_groupings,
+    cut_merges,
     merge_groups,
-    move_elements,
     nearest_groups,
+    settle_groups,
 )
 from damier.search.axis.ordered import partition_ordered
 from damier.search.axis.values import Elements, elements_of_counts, elements_of_rows
@@ -38,11 +40,6 @@ _MOST_START_GROUPS = 1000
 _RESTART_LOOKUPS = 1e8
 _MOST_PATIENCE = 15
 _MOST_RESTARTS = 100
-# Moves end when one more round of sweeps over the elements would begin beyond this many look-ups; a round has
-# from two sweeps to so many.
-_MOVE_LOOKUPS = 1e8
-_MOST_SWEEPS = 50
-_SPARE_GROUPS = 2
 # Elements are gathered anew between merges down to this many groups, or to two when they are many: moves, one
 # element at a time, repair a few of them cheaply, not thousands.
 _FEWEST_GATHERED = 12
@@ -173,7 +170,7 @@ def partition_unordered(
 
 
 @dataclass(frozen=True, slots=True)
-class _Grouping:
+class Grouping:
     """Groups of elements, their cost, and whether it is proven the least."""
 
     groups: IntArray
@@ -203,12 +200,12 @@ def search_unordered(
     return groups, counts, found.optimal
 
 
-def _search(elements: Elements, penalty: FloatArray, search: Search, random_state: int) -> _Grouping:
+def _search(elements: Elements, penalty: FloatArray, search: Search, random_state: int) -> Grouping:
     """Choose and run the searches."""
     if search not in ("auto", "greedy", "exact"):
         raise ValueError(f"search must be 'auto', 'greedy' or 'exact', got {search!r}")
     if len(elements) == 1 or penalty.size == 1:
-        return _Grouping(np.zeros(len(elements), dtype=np.int64), 0.0, True)
+        return Grouping(np.zeros(len(elements), dtype=np.int64), 0.0, True)
     if elements.n_classes == 2:
         return _search_two_classes(elements, penalty, search)
     most = {"greedy": 0, "auto": _MOST_ELEMENTS_AUTO, "exact": _MOST_ELEMENTS_EXACT}[search]
@@ -217,17 +214,17 @@ def _search(elements: Elements, penalty: FloatArray, search: Search, random_stat
     return _Descents(elements, penalty).run(random_state, restarts=search != "greedy")
 
 
-def _search_two_classes(elements: Elements, penalty: FloatArray, search: Search) -> _Grouping:
+def _search_two_classes(elements: Elements, penalty: FloatArray, search: Search) -> Grouping:
     """Order the elements by class share and cut them where the ordered search says."""
     counts = elements.table(np.arange(len(elements)), len(elements))
     order = np.argsort(counts[:, 0] / counts.sum(axis=1), kind="stable")
     starts, cost, optimal = partition_ordered(counts[order], penalty, search=search)
     groups = np.empty(len(elements), dtype=np.int64)
     groups[order] = np.searchsorted(starts, np.arange(len(elements)), side="right") - 1
-    return _Grouping(groups, cost, optimal)
+    return Grouping(groups, cost, optimal)
 
 
-def _search_all(elements: Elements, penalty: FloatArray) -> _Grouping:
+def _search_all(elements: Elements, penalty: FloatArray) -> Grouping:
     """Try all groupings of few elements."""
     n_elements = len(elements)
     counts = elements.table(np.arange(n_elements), n_elements)
@@ -235,60 +232,61 @@ def _search_all(elements: Elements, penalty: FloatArray) -> _Grouping:
     floor = float(entr(shares).sum(axis=1) @ counts.sum(axis=1))
     held = (np.arange(1 << n_elements)[:, None] >> np.arange(n_elements)) & 1
     costs = part_costs(held @ counts)
-    fewer = costs.copy()
-    fewer[0] = np.inf
-    first = np.zeros((n_elements + 1, costs.size), dtype=np.int64)
-    groups = np.zeros(n_elements, dtype=np.int64)
-    cost = best_of_all_groupings(costs, penalty, floor, fewer, np.empty_like(costs), first, groups)
-    return _Grouping(groups, cost, True)
+    groups, cost = best_of_all_groupings(costs, penalty, floor, n_elements)
+    return Grouping(groups, cost, True)
 
 
-class _Merges:
-    """Groups of elements and the greedy merges that lead from them to a single group."""
+class Merges:
+    """Groups of elements and the greedy merges that lead from them to a single group.
 
-    def __init__(self, elements: Elements, groups: IntArray, penalty: FloatArray, logs: FloatArray) -> None:
+    ``price`` is that of a group (see `damier.search.axis.costs`), ``penalty[I - 1]`` that of I groups.
+    """
+
+    def __init__(
+        self, elements: Elements, groups: IntArray, penalty: FloatArray, price: Price, logs: FloatArray
+    ) -> None:
         self.groups, n_groups = _compact(groups)
         self.n_groups = n_groups
         table = elements.table(self.groups, n_groups)
-        alone = part_costs(table)
-        start = float(alone.sum())
-        self.pairs = np.empty((n_groups - 1, 2), dtype=np.int64)
-        merge_groups(
-            table,
-            alone,
-            logs,
-            np.ones(n_groups, dtype=np.bool_),
-            np.empty((n_groups, n_groups)),
-            np.empty(n_groups, dtype=np.int64),
-            self.pairs,
-        )
-        added = np.concatenate([[0.0], np.cumsum(alone[self.pairs[:, 1]])])
-        self.costs = (start + added + penalty[:n_groups][::-1])[::-1]  # by number of groups, from one
+        self.pairs, costs = merge_groups(table, np.bincount(self.groups), price, logs)
+        self.costs = costs[::-1] + penalty[:n_groups]  # by number of groups, from one
 
     def cut(self, n_groups: int) -> IntArray:
         """Return the groups when `n_groups` are left."""
-        into = np.arange(self.n_groups)
-        # backwards, so that a group merged away later is already renamed when its own guests follow
-        for stays, goes in self.pairs[: self.n_groups - n_groups][::-1].tolist():
-            into[goes] = into[stays]
-        return _compact(into[self.groups])[0]
+        cut: IntArray = cut_merges(self.groups, self.pairs, n_groups)
+        return cut
 
-    def best(self) -> _Grouping:
+    def best(self) -> Grouping:
         """Return the cheapest grouping met, between equals the one with fewer groups."""
         least = int(np.argmax(self.costs <= self.costs.min() + _LEAST_GAIN))
-        return _Grouping(self.cut(least + 1), float(self.costs[least]))
+        return Grouping(self.cut(least + 1), float(self.costs[least]))
+
+
+def settled(
+    elements: Elements, groups: IntArray, penalty: FloatArray, price: Price, logs: FloatArray
+) -> Grouping:
+    """Alternate moves of single elements and merges, from the given groups, until neither gains."""
+    groups, cost = settle_groups(
+        elements.ptr, elements.cls, elements.cnt, elements.n_classes, groups, penalty, price, logs
+    )
+    return Grouping(groups, cost)
 
 
 class _Descents:
-    """Greedy merges, moves and restarts over many elements of more than two classes."""
+    """Greedy merges, moves and restarts over many elements of more than two classes.
+
+    Gathering the elements around the groups needs costs that are concave in the class counts, as those of
+    groups against a target are.
+    """
 
     def __init__(self, elements: Elements, penalty: FloatArray) -> None:
         self.elements = elements
+        self.price = supervised_price(elements.n_classes)
         self.penalty = penalty
         self.n_rows = int(elements.cnt.sum())
         self.logs = factorial_table(self.n_rows + elements.n_classes)
 
-    def run(self, random_state: int, *, restarts: bool) -> _Grouping:
+    def run(self, random_state: int, *, restarts: bool) -> Grouping:
         """Return the best grouping of one descent, or of as many as the size of the problem allows."""
         best = self._descend(self._start())
         if not restarts:
@@ -305,7 +303,7 @@ class _Descents:
                 in_vain = 0
         return best
 
-    def _patience(self, best: _Grouping) -> int:
+    def _patience(self, best: Grouping) -> int:
         """Return how many restarts in a row may gain nothing: more when they are cheap."""
         n_groups = 2 * (int(best.groups.max()) + 1)
         lookups = 20 * self.elements.cnt.size * n_groups + n_groups**2 * self.elements.n_classes
@@ -337,7 +335,6 @@ class _Descents:
                 elements.cls,
                 elements.cnt,
                 np.ascontiguousarray(slopes),
-                np.empty(n_groups),
                 groups,
             )
             groups, n_groups = _compact(groups)
@@ -345,50 +342,19 @@ class _Descents:
                 break
         return groups
 
-    def _descend(self, groups: IntArray) -> _Grouping:
+    def _descend(self, groups: IntArray) -> Grouping:
         """Merge step by step with the elements gathered anew in between, then alternate moves and merges."""
-        merges = _Merges(self.elements, groups, self.penalty, self.logs)
+        merges = Merges(self.elements, groups, self.penalty, self.price, self.logs)
         best = merges.best()
         fewest = 2 if len(self.elements) > _MANY_ELEMENTS else _FEWEST_GATHERED
         while merges.n_groups > fewest:
             # the fewer the groups, the more each merge changes them
             n_groups = merges.n_groups // 3 if merges.n_groups > 24 else 2 * merges.n_groups // 3
             groups = self._gathered(merges.cut(n_groups), n_groups, 4)
-            merges = _Merges(self.elements, groups, self.penalty, self.logs)
+            merges = Merges(self.elements, groups, self.penalty, self.price, self.logs)
             if merges.costs.min() < best.cost - _LEAST_GAIN:
                 best = merges.best()
-        spent = 0.0
-        while spent < _MOVE_LOOKUPS:
-            spent += self.elements.cnt.size * (int(best.groups.max()) + 1)
-            found = _Merges(self.elements, self._moved(best.groups), self.penalty, self.logs).best()
-            if found.cost >= best.cost - _LEAST_GAIN:
-                break
-            best = found
-        return best
-
-    def _moved(self, groups: IntArray) -> IntArray:
-        """Move single elements while that gains."""
-        elements = self.elements
-        groups, n_groups = _compact(groups)
-        n_slots = min(n_groups + _SPARE_GROUPS, self.penalty.size)
-        table = elements.table(groups, n_slots).T.copy()
-        slots = np.zeros((3, n_slots))
-        slots[0] = table.sum(axis=0)
-        slots[1] = np.bincount(groups, minlength=n_slots)
-        sweeps = int(np.clip(_MOVE_LOOKUPS / (elements.cnt.size * n_slots), 2, _MOST_SWEEPS))
-        move_elements(
-            elements.ptr,
-            elements.cls,
-            elements.cnt,
-            groups,
-            table,
-            np.empty(table.shape),
-            slots,
-            self.penalty,
-            self.logs,
-            sweeps,
-        )
-        return groups
+        return settled(self.elements, best.groups, self.penalty, self.price, self.logs)
 
     def _perturbed(self, groups: IntArray, turn: int, rng: np.random.Generator) -> IntArray:
         """Return a new start: groups split at random, elements shuffled, or all forgotten, in turn."""

@@ -91,6 +91,27 @@ def elements_of_rows(
     return _gather(one_class, pure_rows, keys // n_classes, keys % n_classes, cnt.astype(np.int64))
 
 
+def elements_of_pairs(codes: IntArray, n_values: int, slots: IntArray, n_slots: int) -> Elements:
+    """Count the rows by value and slot, one element per value, in the order of the values.
+
+    For prices that depend on the number of values of a group: there, values of one profile are not one.
+    """
+    keys, cnt = np.unique(codes * n_slots + slots, return_counts=True)
+    return _one_per_value(keys // n_slots, keys % n_slots, cnt, n_values, n_slots)
+
+
+def elements_of_table(counts: IntArray) -> Elements:
+    """Count as `elements_of_pairs`, from a table of values x slots."""
+    values, slots = np.nonzero(counts)
+    return _one_per_value(values, slots, counts[values, slots], *counts.shape)
+
+
+def _one_per_value(values: IntArray, slots: IntArray, cnt: IntArray, n_values: int, n_slots: int) -> Elements:
+    ptr = np.zeros(n_values + 1, np.int64)
+    np.cumsum(np.bincount(values, minlength=n_values), out=ptr[1:])
+    return Elements(ptr, slots, cnt, np.arange(n_values), n_values, np.arange(n_slots))
+
+
 def elements_of_counts(counts: IntArray) -> Elements:
     """Gather the rows of a table of values x classes into elements."""
     one_class = np.full(counts.shape[0], -1, dtype=np.int32)
