@@ -31,8 +31,10 @@ from damier.search.run import Run
 _MOST_CELLS = 20_000_000
 _MOST_GROUPS = 256
 _MOST_BLOCKS = 4096
-_MOST_PAIRS = 28
+_MOST_PAIRS = 56
 _START_PARTS = 16
+# Starts followed to the end over all variables; a pair starts from either of its variables.
+_MOST_FOLLOWED = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,7 +187,7 @@ def search_unsupervised_grid(
     everything = range(len(variables))
     best, lowest = search.copy_parts(), search.cost()
     null_cost = lowest
-    starts: list[tuple[int, ...]] = list(itertools.combinations(everything, 2))
+    starts: list[tuple[int, ...]] = list(itertools.permutations(everything, 2))
     if len(starts) > _MOST_PAIRS:
         chosen = search.rng.choice(len(starts), _MOST_PAIRS, replace=False)
         starts = [starts[i] for i in sorted(chosen)]
@@ -204,7 +206,7 @@ def search_unsupervised_grid(
         level = 1 - lowest_yet / null_cost if null_cost else math.nan
         run.report("starts", cost=lowest_yet, level=level, done=len(promising), total=len(starts))
     promising.sort(key=lambda found: found[0])
-    for _, parts in promising[:3]:
+    for _, parts in promising[:_MOST_FOLLOWED]:
         search.parts = [p.copy() for p in parts]
         cost = search.improve(everything)
         if cost < lowest - 1e-9 * abs(lowest):
