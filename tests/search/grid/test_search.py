@@ -310,14 +310,14 @@ def test_screen_scores_every_subset():
         top_score, top_set = np.empty(5), np.zeros((5, size), dtype=np.int64)
         prefix = np.zeros((size, bits.shape[1]), dtype=np.uint64)
         screen(bits, packed, float(target.mean()), top_score, top_set, np.arange(size), prefix)
-        wanted = {
+        literal = {
             subset: abs(((target - target.mean()) * signs[list(subset)].prod(axis=0)).sum()) / 2
             for subset in itertools.combinations(range(6), size)
         }
-        best = sorted(wanted.values())[-5:]
+        best = sorted(literal.values())[-5:]
         assert np.sort(top_score) == pytest.approx(best)
         for score, subset in zip(top_score, top_set, strict=True):
-            assert wanted[tuple(subset)] == pytest.approx(score)
+            assert literal[tuple(subset)] == pytest.approx(score)
 
 
 def test_an_axis_is_partitioned_alone_once_for_all_climbers(monkeypatch):

@@ -203,18 +203,18 @@ class Climber:
                 self.grid.group[values.start + value] = 0 if balance <= 0 else 1
                 balance += int(sizes[value]) if balance <= 0 else -int(sizes[value])
             return
-        wanted = int(self.n_rows * (0.5 + _JITTER * (2 * rng.random() - 1)))
-        self.grid.start[axis, 1] = self._nearest_bound(axis, wanted)
+        near = int(self.n_rows * (0.5 + _JITTER * (2 * rng.random() - 1)))
+        self.grid.start[axis, 1] = self._nearest_bound(axis, near)
 
-    def _nearest_bound(self, axis: int, wanted: int) -> int:
+    def _nearest_bound(self, axis: int, near: int) -> int:
         fresh = self.problem.fresh[axis]
-        wanted = min(max(wanted, 1), self.n_rows - 1)
+        near = min(max(near, 1), self.n_rows - 1)
         reach = 1
         while True:
-            lo, hi = max(1, wanted - reach), min(self.n_rows, wanted + reach + 1)
+            lo, hi = max(1, near - reach), min(self.n_rows, near + reach + 1)
             found = np.flatnonzero(fresh[lo:hi])
             if found.size:
-                return int(lo + found[np.argmin(np.abs(found + lo - wanted))])
+                return int(lo + found[np.argmin(np.abs(found + lo - near))])
             reach *= 8
 
     def _random_parts(self, rng: np.random.Generator, axis: int, n_parts: int) -> None:
