@@ -150,7 +150,7 @@ def test_missing_files_and_folders(here, frame):
         ("t.parquet", b"x,y\n1,a\n", "not a Parquet file"),
         ("t.csv", b"PAR1\x00\x00", "not text"),
         ("t.csv", b"x,y\n1,a\n2,a\n", "constant"),
-        ("t.csv", b"x,y\n1,a\n2,\n", "missing in 1 row"),
+        ("t.csv", b"x,y\n1,\n2,\n", "missing in 2 rows"),
         ("t.csv", b"x,y\n", "no rows"),
         ("t.csv", b"", "empty"),
         ("t.csv", b"y\na\nb\n", "no column beside the target"),
@@ -218,3 +218,36 @@ def test_an_interrupt_of_the_partitions_says_that_nothing_is_written(here, frame
     monkeypatch.setattr("damier.fit.partitions.partition_column", interrupted)
     assert "stopped before anything was written" in failed(130, "report", "t.csv", "--target", "Class")
     assert not (here / "t-report.html").exists()
+
+
+def test_rows_without_a_target_are_left_out_or_made_a_class(here):
+    rows = "".join(f"{i},{'a' if i < 20 else 'b' if i < 40 else ''}\n" for i in range(60))
+    (here / "t.csv").write_text("x,y\n" + rows, encoding="utf-8")
+    quick = ("--no-classifier", "--grid", "0", "--json", "t.json")
+    for options, classes in (((), ["a", "b"]), (("--missing-target", "class"), ["a", "b", "missing"])):
+        run("report", "t.csv", "-t", "y", *quick, *options)
+        found = json.loads((here / "t.json").read_text(encoding="utf-8"))["target"]["classes"]
+        assert sorted(c if isinstance(c, str) else c["name"] for c in found) == classes
+
+
+def test_reading_options_reach_the_reader(here):
+    text = "".join(f"{i};{i % 3},5;{'a' if i < 20 else 'b'}\n" for i in range(40))
+    (here / "t.data").write_text(text, encoding="latin-1")
+    options = (
+        "--no-header",
+        "--separator",
+        ";",
+        "--decimal",
+        ",",
+        "--missing",
+        "0",
+        "--categorical",
+        "column2",
+    )
+    run("report", "t.data", "-t", "column3", "--no-classifier", "--grid", "0", "--json", "t.json", *options)
+    variables = json.loads((here / "t.json").read_text(encoding="utf-8"))["variables"]
+    assert {v["name"]: (v["type"], v["missing"]) for v in variables} == {
+        "column1": ("numeric", 1),
+        "column2": ("categorical", 0),
+    }
+    assert "has no column 'z'" in failed(1, "report", "t.data", "-t", "column3", "--drop", "z", "--no-header")

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 from rich.console import Console
@@ -22,10 +22,20 @@ from damier.commands.cocluster import EXAMPLES as COCLUSTER_EXAMPLES
 from damier.commands.cocluster import cocluster
 from damier.commands.common import (
     WRONG_COMMAND,
+    CategoricalOption,
+    DecimalOption,
+    DropOption,
+    EncodingOption,
+    MissingOption,
+    NoHeaderOption,
+    NumericOption,
+    OnlyOption,
+    SeparatorOption,
     check_writable,
     column_name,
     data_problems,
     listed,
+    note,
     read,
     stop,
     write,
@@ -37,6 +47,7 @@ if TYPE_CHECKING:
     from damier.models import Partition
     from damier.report.summary import Summary
 
+MissingTarget = Literal["drop", "class"]
 PAIRED_COLUMNS = 12
 PAIRED_ROWS = 20_000
 
@@ -113,6 +124,19 @@ def report(
         ),
     ] = 10.0,
     n_jobs: Annotated[int, typer.Option("--n-jobs", "-j", help="Threads; -1 for one a core.")] = -1,
+    missing: MissingOption = None,
+    decimal: DecimalOption = None,
+    separator: SeparatorOption = None,
+    encoding: EncodingOption = None,
+    categorical: CategoricalOption = None,
+    numeric: NumericOption = None,
+    drop: DropOption = None,
+    only: OnlyOption = None,
+    no_header: NoHeaderOption = False,
+    missing_target: Annotated[
+        MissingTarget,
+        typer.Option("--missing-target", help="Rows without a target: leave them out, or make them a class."),
+    ] = "drop",
     progress: Annotated[bool, typer.Option("--progress/--no-progress", help="Show a progress bar.")] = True,
 ) -> None:
     """Tell which columns inform a target and how: a table here, and a page that opens anywhere."""
@@ -126,9 +150,22 @@ def report(
     else:
         if file is None:
             raise stop("which table? Give a FILE, or --sample to try without one", WRONG_COMMAND)
-        table, name = read(file), file.name
+        table = read(
+            file,
+            missing=missing,
+            decimal=decimal,
+            separator=separator,
+            encoding=encoding,
+            categorical=categorical,
+            numeric=numeric,
+            drop=drop,
+            only=only,
+            header=not no_header,
+        )
+        name = file.name
         page = output or Path(f"{file.stem}-report.html")
     column = _target_name(table, target)
+    table = _labeled(table, column, missing_target)
     for path in (page, json_output):
         check_writable(path)
 
@@ -268,6 +305,27 @@ def _classifier_scores(
     with _progress(progress, 5, "Cross-validating") as advance:
         run = Run(count_threads(n_jobs), progress=advance)
         return run.call(cross_validated_scores, inputs, target, partitions=partitions, run=run)
+
+
+def _labeled(table: Table, name: str, missing_target: MissingTarget) -> Table:
+    """Leave out the rows whose target is missing and say how many, or make them a class."""
+    from dataclasses import replace
+
+    import numpy as np
+
+    from damier.intake import NumericColumn, as_categorical
+
+    column = table[name]
+    if not 0 < column.n_missing < table.n_rows:
+        return table
+    if missing_target == "class":
+        coded = as_categorical(column)
+        named = replace(coded, categories=("missing", *map(str, coded.categories[1:])))
+        return replace(table, columns=tuple(named if c.name == name else c for c in table.columns))
+    held = ~np.isnan(column.values) if isinstance(column, NumericColumn) else column.codes > 0
+    count = f"{column.n_missing:,} of {table.n_rows:,} rows have no {name!r}"
+    note([f"{count}: left out (--missing-target class keeps them)"])
+    return table.take(held)
 
 
 def _target(table: Table, name: str) -> Target:

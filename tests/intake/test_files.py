@@ -1,15 +1,21 @@
 """Files, and files that are not what their names say."""
 
 import builtins
+import csv
+import gzip
 import importlib.util
+import io
+import os
 
 import numpy as np
 import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
-from damier.intake import CategoricalColumn, NumericColumn, read_file, read_table
+from damier.intake import CategoricalColumn, NumericColumn, as_categorical, read_file, read_table
 
 TEXT = """number,holes,text,flag,day,moment,mixed,a"b<script>,nothing
 1,1.5,"b, with comma",true,2020-01-01,2020-01-01 05:00,1,0,
@@ -202,3 +208,167 @@ def test_bars_separate(write):
 def test_a_byte_order_mark_alone_is_an_empty_file(write):
     with pytest.raises(ValueError, match="is empty"):
         read_file(write("t.csv", b"\xef\xbb\xbf\r\n"))
+
+
+def column(write, *cells, name="a.csv", **options):
+    """Read one column beside another that is plain."""
+    lines = ["a;b", *(f"{cell};{i}" for i, cell in enumerate(cells))]
+    table = read_file(write(name, "\n".join(lines) + "\n"), **options)
+    assert table["b"].values.tolist() == list(range(len(cells)))
+    return table["a"], table.notes
+
+
+@pytest.mark.parametrize(
+    ("found", "expected"),
+    [
+        (["2,6", "3", "-1.234,5"], [2.6, 3, -1234.5]),
+        (["$4,000 ", "$12.50", "$1"], [4000, 12.5, 1]),
+        (["1 234,5", "2,5", "7,25"], [1234.5, 2.5, 7.25]),
+        (["12%", "7.5%", "100%"], [12, 7.5, 100]),
+        (["1", "?", "None"], [1, np.nan, np.nan]),
+        (["1", "-", "null"], [1, np.nan, np.nan]),
+        (["1e3", "-.5", "inf"], [1000, -0.5, np.inf]),
+    ],
+)
+def test_numbers_as_people_write_them(write, found, expected):
+    read, _ = column(write, *found)
+    np.testing.assert_array_equal(read.values, expected)
+
+
+def test_nearly_numbers_are_numbers_with_a_note(write):
+    read, notes = column(write, *map(str, range(95)), *["#N/A"] * 3, *["n.d.", "dunno"])
+    assert read.n_missing == 5
+    assert notes == ("a: 95 of 97 cells are numbers; 'dunno', 'n.d.' read as missing",)
+    read, notes = column(write, *map(str, range(94)), *(f"word {i}" for i in range(6)))
+    assert isinstance(read, CategoricalColumn)
+    assert "94 of 100 cells are numbers" in notes[0]
+    read, _ = column(write, *map(str, range(94)), *(f"word {i}" for i in range(6)), numeric=["a"])
+    assert read.n_missing == 6
+
+
+@pytest.mark.parametrize(
+    ("cell", "kind", "expected"),
+    [
+        ("25/03/2004", "date", "2004-03-25"),
+        ("03/25/2004", "date", "2004-03-25"),
+        ("25.03.2004", "date", "2004-03-25"),
+        ("25/03/2004 18:30", "datetime", "2004-03-25T18:30"),
+        ("25-Mar-2004", "date", "2004-03-25"),
+        ("March 25, 2004", "date", "2004-03-25"),
+        ("Aug-62", "date", "1962-08-01"),
+        ("18.00.00", "time", "1970-01-01T18:00"),
+        ("2004-03-25T18:30:00+02:00", "datetime", "2004-03-25T16:30"),
+    ],
+)
+def test_dates_as_people_write_them(write, cell, kind, expected):
+    read, _ = column(write, cell, cell, "")
+    assert read.kind == kind
+    moment = float(np.datetime64(expected, "us").astype(np.int64))
+    np.testing.assert_array_equal(read.values, [moment, moment, np.nan])
+
+
+def test_the_column_decides_whether_the_day_comes_first(write):
+    for cells, order in (
+        (["01/02/2004", "13/02/2004"], "day first"),
+        (["01/02/2004", "02/13/2004"], "month"),
+    ):
+        _, notes = column(write, *cells)
+        assert order in notes[0]
+        assert "as well" not in notes[0]
+    assert "as well" in column(write, "01/02/2004", "03/04/2004")[1][0]
+
+
+def test_codes_and_words_stay_text(write):
+    assert column(write, "007", "012", "100")[0].categories == ("007", "012", "100")
+    assert column(write, *map(str, range(1, 2001)), "007")[0].categories[0] == "007"
+    assert column(write, "None", "minor", "NA")[0].categories == (None, "None", "minor")
+    assert column(write, "1", "2", categorical=["a"])[0].categories == ("1", "2")
+    read, _ = column(write, "-9", "2", "unknown", missing=["-9", "unknown"])
+    np.testing.assert_array_equal(read.values, [np.nan, 2, np.nan])
+
+
+def test_large_integers_stay_apart_and_are_not_infinite(write):
+    large = [2**53, 2**53 + 1, 10**25, 10**25 + 1]
+    assert as_categorical(column(write, *map(str, large))[0]).categories == tuple(large)
+    read, _ = column(write, *["9" * 400, "8" * 400])
+    assert read.categories == ("8" * 400, "9" * 400)
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "cp1252", "latin-1", "utf-16", "utf-16-le"])
+def test_encodings(write, encoding):
+    content = "naïve,b\né,1\nà,2\n".encode(encoding)
+    for path in (write("a.csv", content), write("a.csv.gz", gzip.compress(content))):
+        table = read_file(path)
+        assert table.names == ("naïve", "b")
+        assert table["naïve"].categories == ("à", "é")
+    assert read_file(write("a.csv", "x,b\n€,1\n".encode("cp1252")))["x"].categories == ("€",)
+    assert read_file(write("b.csv", "x,b\nж,1\n".encode("koi8-r")), encoding="koi8-r")["x"].categories == (
+        "ж",
+    )
+
+
+def test_names_blank_repeated_or_absent(write):
+    table = read_file(write("a.csv", "a,,a,\n1,2,3,\n4,5,6,\n"))
+    assert table.names == ("a", "column2", "a_2")
+    assert len(table.notes) == 3
+    table = read_file(write("a.csv", "1,x\n2,y\n"), header=False)
+    assert table.names == ("column1", "column2")
+    assert table["column1"].values.tolist() == [1, 2]
+    assert "no header" in read_file(write("a.csv", "1,2\n3,4\n")).notes[0]
+
+
+def test_columns_chosen(write):
+    path = write("a.csv", "a,b,c\n1,2,3\n")
+    assert read_file(path, drop=["b"]).names == ("a", "c")
+    assert read_file(path, only=["b"]).names == ("b",)
+    with pytest.raises(ValueError, match="no column 'z'"):
+        read_file(path, only=["z"])
+
+
+def test_odd_files(write, tmp_path):
+    assert read_file(write("a[1].csv", "a,b\n1,2\n"))["b"].values.tolist() == [2]
+    assert read_file(write("mixed.csv", "a,b\n1,2\r\n3,4\n"))["b"].values.tolist() == [2, 4]
+    long = "x" * 3_000_000
+    assert read_file(write("long.csv", f"a,b\n1,{long}\n2,y\n"))["b"].categories == (long, "y")
+    os.mkfifo(tmp_path / "pipe.csv")
+    with pytest.raises(ValueError, match="not a regular file"):
+        read_file(tmp_path / "pipe.csv")
+    for name in ("x" * 5000 + ".csv", "bad\udcff.csv"):
+        with pytest.raises(ValueError, match="file"):
+            read_file(tmp_path / name)
+
+
+@pytest.mark.skipif(importlib.util.find_spec("openpyxl") is None, reason="needs openpyxl")
+def test_excel_and_feather(tmp_path):
+    import openpyxl
+    import pyarrow.feather
+
+    book = openpyxl.Workbook()
+    for row in (["a", None], [1.5, "x"], ["#N/A", "y"]):
+        book.active.append(row)
+    book.save(tmp_path / "a.xlsx")
+    table = read_file(tmp_path / "a.xlsx")
+    np.testing.assert_array_equal(table["a"].values, [1.5, np.nan])
+    assert table["column2"].categories == ("x", "y")
+    pyarrow.feather.write_feather(pa.table({"a": [1, 2]}), tmp_path / "a.feather")
+    assert read_file(tmp_path / "a.feather")["a"].values.tolist() == [1, 2]
+
+
+@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    st.lists(
+        st.tuples(
+            st.text("ab\"\n, ;é'", min_size=1, max_size=6).map(lambda t: f"w{t}w"),
+            st.integers(-(10**6), 10**6),
+        ),
+        min_size=1,
+        max_size=20,
+    )
+)
+def test_round_trip_with_the_csv_module(write, rows):
+    file = io.StringIO(newline="")
+    csv.writer(file).writerows([("text", "number"), *rows])
+    table = read_file(write("a.csv", file.getvalue()))
+    text = table["text"]
+    assert [text.categories[c] for c in text.codes] == [row[0] for row in rows]
+    assert table["number"].values.tolist() == [row[1] for row in rows]

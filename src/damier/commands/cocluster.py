@@ -17,6 +17,15 @@ from rich.text import Text
 
 from damier.commands.common import (
     WRONG_COMMAND,
+    CategoricalOption,
+    DecimalOption,
+    DropOption,
+    EncodingOption,
+    MissingOption,
+    NoHeaderOption,
+    NumericOption,
+    OnlyOption,
+    SeparatorOption,
     check_writable,
     column_name,
     data_problems,
@@ -70,6 +79,15 @@ def cocluster(
     ] = None,
     seed: Annotated[int, typer.Option("--seed", help="Seed of the search.")] = 0,
     n_jobs: Annotated[int, typer.Option("--n-jobs", "-j", help="Threads; -1 for one a core.")] = -1,
+    missing: MissingOption = None,
+    decimal: DecimalOption = None,
+    separator: SeparatorOption = None,
+    encoding: EncodingOption = None,
+    categorical: CategoricalOption = None,
+    numeric: NumericOption = None,
+    drop: DropOption = None,
+    only: OnlyOption = None,
+    no_header: NoHeaderOption = False,
     progress: Annotated[bool, typer.Option("--progress/--no-progress", help="Show what is done.")] = True,
 ) -> None:
     """Cluster two columns of values together: which go with which, and how surely."""
@@ -82,7 +100,18 @@ def cocluster(
     page = output or Path(f"{file.stem}-coclusters.html")
     for path in (page, labels, json_output):
         check_writable(path)
-    table = read(file)
+    table = read(
+        file,
+        missing=missing,
+        decimal=decimal,
+        separator=separator,
+        encoding=encoding,
+        categorical=categorical,
+        numeric=numeric,
+        drop=drop,
+        only=only,
+        header=not no_header,
+    )
     names = _names(table, rows, columns, counts)
     pairs = type(table)(tuple(table[name] for name in names if name is not None), table.n_rows)
 

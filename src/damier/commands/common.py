@@ -7,11 +7,12 @@ traceback.
 
 from __future__ import annotations
 
+import csv
 import difflib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
@@ -23,16 +24,69 @@ if TYPE_CHECKING:
 WRONG_DATA, WRONG_COMMAND, STOPPED = 1, 2, 130
 
 
-def read(file: Path) -> Table:
-    """Read a table, or stop and say what is wrong with the file."""
+def _names(metavar: str, flag: str, help_text: str) -> Any:
+    return typer.Option(
+        flag, metavar=metavar, help=help_text, rich_help_panel="Reading FILE", show_default=False
+    )
+
+
+MissingOption = Annotated[
+    list[str] | None, _names("CELL", "--missing", "A cell that means missing; may be repeated.")
+]
+DecimalOption = Annotated[str | None, _names("MARK", "--decimal", "Decimal mark: '.' or ','.")]
+SeparatorOption = Annotated[
+    str | None, _names("MARK", "--separator", "What stands between cells; 'tab' for tabs.")
+]
+EncodingOption = Annotated[str | None, _names("NAME", "--encoding", "Encoding, such as cp1252.")]
+CategoricalOption = Annotated[
+    str | None, _names("COLUMNS", "--categorical", "Columns taken as text: names with commas between.")
+]
+NumericOption = Annotated[
+    str | None, _names("COLUMNS", "--numeric", "Columns taken as numbers, other cells as missing.")
+]
+DropOption = Annotated[str | None, _names("COLUMNS", "--drop", "Columns to leave out.")]
+OnlyOption = Annotated[str | None, _names("COLUMNS", "--only", "The only columns to read.")]
+NoHeaderOption = Annotated[bool, _names("", "--no-header", "The first line has no names.")]
+
+
+def read(file: Path, **options: Any) -> Table:
+    """Read a table and print what was not plain in it, or stop and say what is wrong with the file.
+
+    Parameters
+    ----------
+    file : Path
+    **options
+        Those of :func:`damier.intake.read_file`; the names of columns as one text with commas between.
+    """
     from damier.intake import read_file
 
-    if not file.exists():
+    try:
+        found, folder = file.exists(), file.is_dir()
+    except (OSError, ValueError) as error:
+        raise stop(
+            f"not the name of a file: {getattr(error, 'strerror', None) or error}", WRONG_COMMAND
+        ) from None
+    if not found:
         raise stop(f"no file {str(file)!r}{_meant(file)}", WRONG_COMMAND)
-    if file.is_dir():
+    if folder:
         raise stop(f"{str(file)!r} is a folder: name a .csv, .tsv or .parquet file in it", WRONG_COMMAND)
+    for key in ("categorical", "numeric", "drop", "only"):
+        given = options.get(key)
+        options[key] = next(csv.reader([given]), []) if isinstance(given, str) else ()
+    options["missing"] = options.get("missing") or ()
     with data_problems(), Console(stderr=True).status("Reading"):
-        return read_file(file)
+        table = read_file(file, **options)
+    note(table.notes)
+    return table
+
+
+def note(notes: Sequence[str], most: int = 20) -> None:
+    """Print remarks on the data, the first of many."""
+    console = Console(stderr=True)
+    for line in notes[:most]:
+        console.print(Text(f"Note: {line}"), style="dim", soft_wrap=True)
+    if len(notes) > most:
+        console.print(f"... and {len(notes) - most:,} more notes", style="dim")
 
 
 def _meant(file: Path) -> str:
