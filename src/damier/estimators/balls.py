@@ -187,7 +187,7 @@ class BallPartitionClassifier(TransformerMixin, TableClassifier):
             run=run,
         )
         self.search_ended_ = run.ended
-        self.model_: BallPartition = found.model
+        self.model_: BallPartition = found.model.in_library(training.table.library)
         self.labels_ = found.labels
         self.graph_ = found.graph
         self.classes_ = target.classes

@@ -60,7 +60,7 @@ class _GridEstimator(TableClassifier):
             run=run,
         )
         self.classes_ = training.target.classes
-        self.grid_ = found.best
+        self.grid_ = found.best.in_library(training.table.library)
         self.n_starts_ = found.n_starts
         self.search_ended_ = run.ended
         return found
@@ -259,6 +259,7 @@ class DataGridEnsembleClassifier(_GridEstimator):
         """
         found = self._search(X, y, sample_weight, progress, n_diverse=self.n_grids)
         self.model_: GridEnsemble = found.averaged()
+        self.model_.in_library(self.grid_.library)
         self.grids_ = self.model_.grids
         self.weights_ = self.model_.weights
         return self

@@ -156,6 +156,7 @@ class NaiveBayesClassifier(TableClassifier):
         )
         self.search_ended_ = run.ended
         self.classes_ = training.target.classes
+        self.model_.in_library(training.table.library)
         variables = self.model_.variables
         self.partitions_ = {v.name: v.partition for v in variables}
         self.levels_ = {v.name: v.partition.level for v in variables}

@@ -76,6 +76,7 @@ class _PartitionTransformer(TransformerMixin, TableEstimator):
             run=run,
         )
         self.search_ended_ = run.ended
+        self.model_.in_library(training.table.library)
         self.classes_ = training.target.classes
         self.partitions_ = {partition.name: partition for partition in self.model_.partitions}
         self.levels_ = {partition.name: partition.level for partition in self.model_.partitions}

@@ -41,14 +41,14 @@ def write_bytes(path: str | os.PathLike[str], data: bytes) -> None:
     OSError
         If the file cannot be written.
     """
-    target = Path(os.path.realpath(path))
     mode = None
     with contextlib.suppress(FileNotFoundError):
-        held = target.stat()
+        held = Path(path).stat()
         if not stat.S_ISREG(held.st_mode):
-            target.write_bytes(data)
+            Path(path).write_bytes(data)
             return
         mode = stat.S_IMODE(held.st_mode)
+    target = Path(os.path.realpath(path))
     # The name is no longer than that of a file whose own name is as long as the system allows.
     partial = target.with_name(f".{secrets.token_hex(8)}.partial")
     # Created by this call or not at all; as open() would, where there is no mode to keep.
@@ -61,7 +61,7 @@ def write_bytes(path: str | os.PathLike[str], data: bytes) -> None:
             os.fsync(file.fileno())
         if mode is not None:
             partial.chmod(mode)
-        partial.replace(target)
+        os.replace(partial, target)
     except BaseException:
         partial.unlink(missing_ok=True)
         raise

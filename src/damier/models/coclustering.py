@@ -56,7 +56,8 @@ class CoclusterAxis(Model):
     typicality: ExtendedArray
 
     def _check(self) -> None:
-        n = len(self.totals)
+        n = self.totals.size
+        check_shape(self, "totals", n)
         check_shape(self, "labels", n)
         check_shape(self, "typicality", n)
         if self.values is not None and len(self.values) != n:
@@ -99,6 +100,7 @@ class Merges(Model):
     costs: FloatArray
 
     def _check(self) -> None:
+        check_shape(self, "axes", self.axes.size)
         check_indices(self.axes, "axes", 0, 2, "axis")
         for name in ("kept", "gone", "costs"):
             check_shape(self, name, len(self.axes))
@@ -317,7 +319,7 @@ class CoclusteringModel(Model):
             cost=cost,
             merges=replace(merges, costs=costs),
         )
-        return simpler.in_library(self._library)
+        return simpler.in_library(self.library)
 
     # ----- rows never seen
 

@@ -56,8 +56,8 @@ class Model:
 
     model: ClassVar[str]
 
-    # Library of the frame that was fitted, in which frames are returned; no part of the model itself.
-    _library: str | None = None
+    # Library of the frame that was fitted, in which frames are returned: neither saved nor compared.
+    library: ClassVar[str | None] = None
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
@@ -122,17 +122,17 @@ class Model:
     def __getstate__(self) -> dict[str, Any]:
         """Return what a pickle needs: not what was worked out in order to score."""
         state = {field.name: getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]
-        return {**state, "_library": self._library}
+        return {**state, "library": self.library}
 
     def in_library(self, library: str | None) -> Self:
         """Return frames in this library from now on; the models within do so too."""
-        object.__setattr__(self, "_library", library)
+        object.__setattr__(self, "library", library)
         for field in fields(self):  # type: ignore[arg-type]
             _spread_library(getattr(self, field.name), library)
         return self
 
     def _frame(self, columns: Mapping[str, Any], backend: str | None) -> Any:
-        return make_frame(columns, backend or self._library)
+        return make_frame(columns, backend or self.library)
 
 
 class ClassifierModel(Model):
@@ -192,7 +192,7 @@ def _count_error(values: Any) -> str | None:
 def _share_error(values: Any) -> str | None:
     held = np.asarray(values)
     wrong = held[~((held >= 0.0) & (held <= 1.0))]
-    return f"{wrong[0]!r} is not between 0 and 1" if wrong.size else None
+    return f"{wrong[0]} is not between 0 and 1" if wrong.size else None
 
 
 def _positive_error(value: int) -> str | None:
@@ -406,22 +406,17 @@ def _decode_array(plain: Any, dtype: np.dtype[Any], path: str, extended: bool) -
         _refuse(path, f"a list of {numbers} is expected, got {_shown(plain)}")
     try:
         array = np.array(plain)
-        if array.dtype.kind == "O" and dtype.kind == "f":
-            array = np.array(_with_infinities(plain, path))
     except ValueError:  # in NumPy's words
         _refuse(path, f"lists of {numbers} of one length are expected")
+    if array.dtype.kind == "O" and dtype.kind == "f":
+        flat = [_decode_scalar(one, float, path, extended=True) for one in array.ravel().tolist()]
+        array = np.array(flat).reshape(array.shape)
     if array.size and (array.dtype.kind != dtype.kind and (dtype.kind, array.dtype.kind) != ("f", "i")):
         _refuse(path, f"{numbers} are expected")
     array = array.astype(dtype)
     if dtype.kind == "f" and not extended and not np.isfinite(array).all():
         _refuse(path, "a number is not finite")
     return array
-
-
-def _with_infinities(plain: Any, path: str) -> Any:
-    if isinstance(plain, list):
-        return [_with_infinities(one, path) for one in plain]
-    return _decode_scalar(plain, float, path, extended=True)
 
 
 def _decode_scalar(plain: Any, hint: Any, path: str, extended: bool) -> Any:
