@@ -27,7 +27,6 @@ FAST = {
     "NaiveBayesClassifier": {"averaging": "compression"},
 }
 OF_COUNTS = ("Coclustering", "CoclusteringClassifier")
-GRIDS = ("DataGridClassifier", "DataGridEnsembleClassifier")
 N_ROWS = 120
 
 
@@ -96,12 +95,10 @@ def model_of(fitted):
 
 
 # What is not there yet, by what it is; a mark that is no longer needed fails.
-PENDING = {
+PENDING: dict[str, tuple[str, ...]] = {
     "model": OF_COUNTS,
-    "keywords": ("DataGridClassifier", "DataGridEnsembleClassifier", "LinfClassifier"),
-    "seed": ("LinfClassifier",),
-    "ended": (*OF_COUNTS, *GRIDS, "LinfClassifier"),
-    "progress": (*OF_COUNTS, *GRIDS, "LinfClassifier"),
+    "ended": OF_COUNTS,
+    "progress": OF_COUNTS,
 }
 
 
@@ -167,7 +164,7 @@ def test_frames_and_arrays_go_together(name):
     assert same(told, answers(by_array, array(X)))
 
 
-@every("seed")
+@every()
 @pytest.mark.parametrize("library", [pl.DataFrame, pa.table, dict])
 def test_the_library_of_the_frame_does_not_matter(name, library):
     if name in OF_COUNTS:
@@ -186,7 +183,7 @@ def test_clone_and_parameters(name):
     assert clone(fit(name)).get_params() == make(name).get_params()
 
 
-@every("keywords")
+@every()
 def test_constructors_take_keywords_only(name):
     kinds = {p.kind for p in inspect.signature(getattr(damier, name)).parameters.values()}
     assert kinds == {inspect.Parameter.KEYWORD_ONLY}
@@ -209,12 +206,12 @@ def test_it_can_be_cross_validated(name):
     assert scores.mean() > 0.75
 
 
-@every("model", "seed")
+@every("model")
 def test_threads_do_not_change_the_model(name):
     assert model_of(fit(name, n_jobs=1)) == model_of(fit(name, n_jobs=2))
 
 
-@every("seed")
+@every()
 def test_row_order_does_not_change_the_answers(name):
     X, y = data(name)
     order = np.random.default_rng(3).permutation(N_ROWS)
