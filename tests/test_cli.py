@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import _thread
 import json
 import subprocess
 import sys
+import time
 
 import numpy as np
 import pandas as pd
@@ -196,12 +198,26 @@ def test_grid_within_a_budget(here):
     assert "grid" not in json.loads((here / "xor.json").read_text("utf-8"))
 
 
-def test_an_interrupt_keeps_what_was_found_before_it(here, frame, monkeypatch):
-    def interrupted(*args, **kwargs):
-        raise KeyboardInterrupt
+def wait_for_interrupt(*data, run, **settings):
+    _thread.interrupt_main()
+    while True:
+        run.check()
+        time.sleep(0.01)
 
+
+def test_two_interrupts_end_the_report(here, frame, monkeypatch):
     frame.to_csv("t.csv", index=False)
-    monkeypatch.setattr("damier.fit.evaluation.cross_validated_scores", interrupted)
+    monkeypatch.setattr("damier.fit.evaluation.cross_validated_scores", wait_for_interrupt)
+    monkeypatch.setattr("damier.fit.grids.fit_grid", wait_for_interrupt)
+    result = run("report", "t.csv", "--target", "Class")
+    assert result.exit_code == 130
+    assert "stopped before anything was written" in result.stderr
+    assert not (here / "t-report.html").exists()
+
+
+def test_an_interrupt_keeps_what_was_found_before_it(here, frame, monkeypatch):
+    frame.to_csv("t.csv", index=False)
+    monkeypatch.setattr("damier.fit.evaluation.cross_validated_scores", wait_for_interrupt)
     result = run("report", "t.csv", "--target", "Class", "--json", "t.json", "--grid", "0")
     assert "Stopped: the report goes without the scores of a classifier." in result.stderr
     summary = json.loads((here / "t.json").read_text())
@@ -211,12 +227,14 @@ def test_an_interrupt_keeps_what_was_found_before_it(here, frame, monkeypatch):
 
 
 def test_an_interrupt_of_the_partitions_says_that_nothing_is_written(here, frame, monkeypatch):
-    def interrupted(*args, **kwargs):
-        raise KeyboardInterrupt
+    def interrupted(column, target, **settings):
+        _thread.interrupt_main()
+        time.sleep(0.3)
 
     frame.to_csv("t.csv", index=False)
     monkeypatch.setattr("damier.fit.partitions.partition_column", interrupted)
-    assert "stopped before anything was written" in failed(130, "report", "t.csv", "--target", "Class")
+    asked = ("report", "t.csv", "--target", "Class", "-j", "1")
+    assert "stopped before anything was written" in failed(130, *asked)
     assert not (here / "t-report.html").exists()
 
 

@@ -22,12 +22,30 @@ _HOME_OF = {
     "MODLEncoder": "damier.estimators.transformers",
     "LinfClassifier": "damier.estimators.linf",
     "bound_posterior": "damier.estimators.bounds",
+    "explore": "damier.report.explore",
     "gabriel_graph": "damier.fit.balls",
     "NaiveBayesClassifier": "damier.estimators.naive_bayes",
     "rank_pairs": "damier.estimators.grids",
 }
 
-__all__ = ["__version__", *sorted(_HOME_OF)]
+# Written out: type checkers read it. A test compares it with the names above.
+__all__ = [
+    "BallPartitionClassifier",
+    "Coclustering",
+    "CoclusteringClassifier",
+    "DataGridClassifier",
+    "DataGridEnsembleClassifier",
+    "LinfClassifier",
+    "MODLDiscretizer",
+    "MODLEncoder",
+    "MODLGrouper",
+    "NaiveBayesClassifier",
+    "__version__",
+    "bound_posterior",
+    "explore",
+    "gabriel_graph",
+    "rank_pairs",
+]
 
 if TYPE_CHECKING:
     from damier.estimators.balls import BallPartitionClassifier
@@ -39,6 +57,7 @@ if TYPE_CHECKING:
     from damier.estimators.naive_bayes import NaiveBayesClassifier
     from damier.estimators.transformers import MODLDiscretizer, MODLEncoder, MODLGrouper
     from damier.fit.balls import gabriel_graph
+    from damier.report.explore import explore
 
 
 def __getattr__(name: str) -> Any:

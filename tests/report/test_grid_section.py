@@ -42,7 +42,7 @@ def test_grid_and_pairs_in_the_summary():
 
 def test_names_from_data_are_escaped():
     page = render_page(fitted()[0])
-    assert "What several variables tell of what at once" in page
+    assert "What several variables explain of what together" in page
     assert HOSTILE not in page
     assert "&lt;script&gt;alert(&#39;x&#39;)&lt;/script&gt;" in page
     assert "</td>yes" not in page.split("<script type")[0]
@@ -54,7 +54,7 @@ def test_nothing_found_is_said():
     page = render_page(summary)
     assert "No grid over the variables was found" in page
     assert "knows more together" in page
-    assert str(grid_lines(summary)[0]) == "no grid over several variables tells more than none"
+    assert str(grid_lines(summary)[0]) == "no grid over several variables informs more than none"
 
 
 def test_a_report_without_a_grid_stays_as_it_was():

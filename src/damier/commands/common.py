@@ -20,6 +20,9 @@ from rich.text import Text
 
 if TYPE_CHECKING:
     from damier.intake import Table
+    from damier.report.analysis import Show
+    from damier.search.run import Progress as SearchProgress
+    from damier.search.run import ProgressCallback
 
 WRONG_DATA, WRONG_COMMAND, STOPPED = 1, 2, 130
 
@@ -139,10 +142,41 @@ def check_writable(path: Path | None) -> None:
 
 def write(path: Path, text: str) -> None:
     """Write a text, or stop."""
+    from damier.intake.writing import write_text
+
     try:
-        path.write_text(text, encoding="utf-8", newline="\n")
+        write_text(path, text)
     except OSError as error:
         raise stop(f"cannot write {str(path)!r}: {error.strerror}", WRONG_COMMAND) from None
+
+
+def show_progress(enabled: bool) -> Show:
+    """Return what shows the progress of a search: a bar, or nothing where the error stream is no terminal."""
+    console = Console(stderr=True)
+
+    @contextmanager
+    def show(text: str, total: int) -> Iterator[ProgressCallback | None]:
+        if not (enabled and console.is_terminal):
+            yield None
+            return
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+        words = TextColumn("{task.description}", markup=False)
+        with Progress(
+            words, BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), console=console, transient=True
+        ) as bar:
+            # Until the first report comes, what takes the time is compiling.
+            task = bar.add_task(f"{text}: getting ready (some seconds the first time)", total=total or None)
+
+            def update(state: SearchProgress) -> None:
+                said = state.text or text
+                if state.level == state.level:  # not NaN
+                    said = f"{said}: level {state.level:.4f}"
+                bar.update(task, completed=state.done, total=state.total or None, description=said)
+
+            yield update
+
+    return show
 
 
 def stop(message: str, code: int) -> typer.Exit:

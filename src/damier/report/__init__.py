@@ -1,6 +1,8 @@
 """A model as a plain dict, then as a page, a table or JSON."""
 
+from damier.report.analysis import analyze
 from damier.report.coclustering import render_coclustering, summarize_coclustering
+from damier.report.explore import Report, explore
 from damier.report.grid import grid_lines, summarize_grid, summarize_pairs
 from damier.report.page import render_page
 from damier.report.plots import plot_cover
@@ -8,7 +10,10 @@ from damier.report.summary import summarize
 from damier.report.table import classifier_line, variables_table
 
 __all__ = [
+    "Report",
+    "analyze",
     "classifier_line",
+    "explore",
     "grid_lines",
     "plot_cover",
     "render_coclustering",

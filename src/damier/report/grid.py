@@ -60,12 +60,29 @@ def summarize_pairs(pairs: Mapping[str, Sequence[Any]], tried: Sequence[str]) ->
 _PAIR_KEYS = ("first", "second", "level", "first_level", "second_level", "gain")
 
 
+def cut_short(summary: Mapping[str, Any]) -> str:
+    """Say which of the searches for a grid and for pairs did not come to their end; nothing if both did."""
+    ended = summary.get("ended", {})
+    cut = [
+        f"the search for {words} was ended by {_ENDS[ended[section]]}"
+        for section, words in (("grid", "a grid"), ("pairs", "pairs"))
+        if ended.get(section, "complete") != "complete"
+    ]
+    if not cut:
+        return ""
+    sentence = " and ".join(cut) + ": more time (--grid SECONDS) may find more."
+    return sentence[0].upper() + sentence[1:]
+
+
+_ENDS = {"time limit": "its time limit", "interrupted": "Ctrl-C"}
+
+
 def grid_lines(summary: Mapping[str, Any]) -> list[Text]:
     """Say in a line or two what the best grid and the best pair are; nothing when they were not sought."""
     said = []
     grid = summary.get("grid")
     if grid is not None and not grid["variables"]:
-        said.append(Text("no grid over several variables tells more than none"))
+        said.append(Text("no grid over several variables informs more than none"))
     elif grid is not None:
         crossed = " x ".join(f"{v['name']} ({v['parts']})" for v in grid["variables"])
         line = Text("best grid: ").append(crossed, style="bold")
@@ -73,4 +90,6 @@ def grid_lines(summary: Mapping[str, Any]) -> list[Text]:
     for pair in summary.get("pairs", {"gaining": []})["gaining"][:1]:
         line = Text("strongest interaction: ").append(f"{pair['first']} x {pair['second']}", style="bold")
         said.append(line.append(f", level {pair['level']:.4f}, {pair['gain']:.4f} beyond its parts"))
+    if words := cut_short(summary):
+        said.append(Text(words, style="dim"))
     return said

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
-from markupsafe import Markup
 
+from damier.report.grid import cut_short
 from damier.report.summary import Summary
 
 MAX_CLASSES = 10
@@ -62,9 +62,9 @@ def page_environment() -> Environment:
     return environment
 
 
-def verbatim(name: str) -> Markup:
-    """Read a style or script of ours, to be put into a page as it is."""
-    return Markup((_TEMPLATES / name).read_text(encoding="utf-8").strip())
+def verbatim(name: str) -> str:
+    """Read a style or script of ours; the templates mark it as safe, all other text is escaped."""
+    return (_TEMPLATES / name).read_text(encoding="utf-8").strip()
 
 
 def _view(summary: Summary) -> dict[str, Any]:
@@ -103,6 +103,7 @@ def _view(summary: Summary) -> dict[str, Any]:
         "left_out": left_out,
         "grid": _grid(summary.get("grid"), shown, bool(others), target["classes"]),
         "pairs": summary.get("pairs"),
+        "cut_short": cut_short(summary),
         "height": _HEIGHT,
         "width": _WIDTH,
     }
@@ -192,9 +193,9 @@ def _bars(counts: list[int]) -> list[tuple[int, str]]:
 
 
 def _mosaic(parts: list[list[int]]) -> list[tuple[int, str]]:
-    """Draw one path a class: a column a part, as wide as the part is frequent, filled by class shares.
+    """Draw one path per class: one column per part, as wide as the part is frequent, filled by class shares.
 
-    Columns too, are laid over the higher ones before them.
+    Columns, too, are laid over the higher ones before them.
     """
     total, n_classes = sum(map(sum, parts)), len(parts[0])
     paths: list[list[str]] = [[] for _ in range(n_classes)]

@@ -8,11 +8,12 @@ The dict holds strings, numbers, booleans, lists and None only, so it is JSON as
      "variables": [{"name", "type", "parts", "level", "missing", "cost", "null_cost", "optimal",
                     "table": [{"label", "rows", "counts": [rows of each class, ...]}, ...]}, ...],
      "grid": see damier.report.grid, "pairs": {"tried": [name, ...], "gaining": [{...}, ...]},
+     "ended": {section: "complete" | "time limit" | "interrupted", ...},
      "classifier": {"accuracy", "auc", "log_loss", "majority", "prior_log_loss", "folds", "rows",
                     "weights": [{"name", "weight"}, ...]}}
 
 The classifier is there when it was scored, the grid and the pairs when they were sought.
-The parts of a categorical variable also tell their ``values`` (the first `MAX_VALUES`) and ``n_values``.
+The parts of a categorical variable also hold their ``values`` (the first `MAX_VALUES`) and ``n_values``.
 Variables come by falling level, and those of equal level in the order of the data.
 """
 

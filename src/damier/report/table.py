@@ -29,7 +29,7 @@ def variables_table(summary: Summary, *, limit: int | None = 40) -> Table:
     """
     data, target, variables = summary["dataset"], summary["target"], summary["variables"]
     table = Table(
-        title=Text(f"{data['name']}: what tells {target['name']}"),
+        title=Text(f"{data['name']}: what explains {target['name']}"),
         caption=_caption(summary),
         title_justify="left",
         caption_justify="left",

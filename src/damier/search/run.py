@@ -90,6 +90,8 @@ class Run:
         Not zero once the run is stopped; kernels read it.
     ended : {"complete", "time limit", "interrupted"}
         How the search ended.
+    n_interrupts : int
+        How many times Ctrl-C came.
 
     Examples
     --------
@@ -109,6 +111,7 @@ class Run:
         self.progress = progress
         self.stop = np.zeros(1, dtype=np.uint8)
         self.ended: SearchEnd = "complete"
+        self.n_interrupts = 0
         self._inside = False
         self._pool: ThreadPoolExecutor | None = None
         self._messages: queue.SimpleQueue[Progress | None] = queue.SimpleQueue()
@@ -236,9 +239,10 @@ class Run:
                     self._wait(thread)
                     break
                 except KeyboardInterrupt:
-                    if self.ended == "interrupted":
-                        raise
+                    self.n_interrupts += 1
                     self._end("interrupted")
+                    if self.n_interrupts > 1:
+                        raise
                 except BaseException:
                     self._end("interrupted")
                     raise

@@ -1,0 +1,221 @@
+"""``damier report``: which columns inform a target, as a table here and as a page."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+from rich.console import Console
+from rich.text import Text
+
+from damier.commands.common import (
+    WRONG_COMMAND,
+    CategoricalOption,
+    DecimalOption,
+    DropOption,
+    EncodingOption,
+    MissingOption,
+    NoHeaderOption,
+    NumericOption,
+    OnlyOption,
+    SeparatorOption,
+    check_writable,
+    column_name,
+    data_problems,
+    listed,
+    note,
+    read,
+    show_progress,
+    stop,
+    write,
+)
+
+if TYPE_CHECKING:
+    from damier.intake import Table, Target
+
+MissingTarget = Literal["drop", "class"]
+EPILOG = (
+    "[bold]Examples[/bold]\n\n"
+    "[cyan]damier report --sample[/cyan]   a generated table of customers who leave or stay\n\n"
+    "[cyan]damier report customers.csv --target churn[/cyan]   writes customers-report.html\n\n"
+    "[cyan]damier report visits.parquet -t clicked -o page.html[/cyan]   names the page\n\n"
+    "[cyan]damier report visits.tsv -t clicked --json report.json[/cyan]   the same numbers for a program\n\n"
+    "[bold]Reading it[/bold]\n\n"
+    "The level of a variable is the share of the cost of describing the target that it saves: 0 is nothing, "
+    "1 is all. Parts are intervals of a number or groups of values; one part means that the variable alone "
+    "does not inform the target."
+)
+
+
+def report(
+    file: Annotated[
+        Path | None,
+        typer.Argument(metavar="FILE", help="A table: .csv, .tsv or .parquet.", show_default=False),
+    ] = None,
+    target: Annotated[
+        str | None, typer.Option("--target", "-t", metavar="COLUMN", help="The column to explain.")
+    ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output", "-o", metavar="PAGE", help="Where the page goes; FILE-report.html by default."
+        ),
+    ] = None,
+    json_output: Annotated[
+        Path | None, typer.Option("--json", metavar="PATH", help="Write the numbers as JSON as well.")
+    ] = None,
+    sample: Annotated[
+        bool, typer.Option("--sample", help="Report on a generated sample in place of a FILE.")
+    ] = False,
+    classifier: Annotated[
+        bool, typer.Option("--classifier/--no-classifier", help="Score a naive Bayes on all the columns.")
+    ] = True,
+    grid: Annotated[
+        float,
+        typer.Option(
+            "--grid",
+            metavar="SECONDS",
+            min=0,
+            help="Time for the search of a grid over several columns and of pairs; 0: none.",
+        ),
+    ] = 10.0,
+    n_jobs: Annotated[int, typer.Option("--n-jobs", "-j", help="Threads; -1 for one per core.")] = -1,
+    missing: MissingOption = None,
+    decimal: DecimalOption = None,
+    separator: SeparatorOption = None,
+    encoding: EncodingOption = None,
+    categorical: CategoricalOption = None,
+    numeric: NumericOption = None,
+    drop: DropOption = None,
+    only: OnlyOption = None,
+    no_header: NoHeaderOption = False,
+    missing_target: Annotated[
+        MissingTarget,
+        typer.Option("--missing-target", help="Rows without a target: leave them out, or make them a class."),
+    ] = "drop",
+    progress: Annotated[bool, typer.Option("--progress/--no-progress", help="Show a progress bar.")] = True,
+) -> None:
+    """Show which columns inform a target and how: a table here, and a page that opens anywhere."""
+    if n_jobs == 0:
+        raise stop("--n-jobs must be at least 1, or -1 for all cores; got 0", WRONG_COMMAND)
+    if sample:
+        if file is not None:
+            raise stop("give a FILE or --sample, not both", WRONG_COMMAND)
+        table, name, target = _sample(target)
+        page = output or Path("sample-report.html")
+    else:
+        if file is None:
+            raise stop("which table? Give a FILE, or --sample to try without one", WRONG_COMMAND)
+        table = read(
+            file,
+            missing=missing,
+            decimal=decimal,
+            separator=separator,
+            encoding=encoding,
+            categorical=categorical,
+            numeric=numeric,
+            drop=drop,
+            only=only,
+            header=not no_header,
+        )
+        name = file.name
+        page = output or Path(f"{file.stem}-report.html")
+    column = _target_name(table, target)
+    table = _labeled(table, column, missing_target)
+    for path in (page, json_output):
+        check_writable(path)
+
+    from damier.report import classifier_line, grid_lines, render_page, variables_table
+    from damier.report.analysis import analyze
+    from damier.search.run import count_threads
+
+    with data_problems():
+        classes = _target(table, column)
+        inputs = table.drop(column)
+        if inputs.n_columns == 0:
+            raise ValueError(f"the table has no column beside the target {column!r}")
+        summary = analyze(
+            inputs,
+            classes,
+            dataset=name,
+            target_name=column,
+            classifier=classifier,
+            grid_seconds=grid,
+            n_threads=count_threads(n_jobs),
+            show=show_progress(progress),
+            say=lambda text: Console(stderr=True).print(text, style="dim"),
+        )
+
+    console = Console()
+    console.print(variables_table(summary))
+    hidden = len(summary["variables"]) - 40
+    if hidden > 0:
+        console.print(f"... and {hidden:,} more on the page", style="dim")
+    if (line := classifier_line(summary)) is not None:
+        console.print(line, soft_wrap=True)
+    for line in grid_lines(summary):
+        console.print(line, soft_wrap=True)
+    write(page, render_page(summary))
+    written = Text("\nPage written to ").append(str(page), style="bold")
+    if json_output is not None:
+        write(json_output, json.dumps(summary, ensure_ascii=False, allow_nan=False, indent=1) + "\n")
+        written.append(", numbers to ").append(str(json_output), style="bold")
+    console.print(written, soft_wrap=True)
+
+
+def _sample(target: str | None) -> tuple[Table, str, str]:
+    from damier.datasets import SAMPLE_TARGET, sample_columns
+    from damier.intake import read_table
+
+    return read_table(sample_columns()), "customers (generated sample)", target or SAMPLE_TARGET
+
+
+def _target_name(table: Table, target: str | None) -> str:
+    if target is None:
+        raise stop(
+            f"which column is to be explained? Add --target with one of {listed(table.names)}", WRONG_COMMAND
+        )
+    return column_name(table, target)
+
+
+def _labeled(table: Table, name: str, missing_target: MissingTarget) -> Table:
+    """Leave out the rows whose target is missing and say how many, or make them a class."""
+    from dataclasses import replace
+
+    import numpy as np
+
+    from damier.intake import NumericColumn, as_categorical
+
+    column = table[name]
+    if not 0 < column.n_missing < table.n_rows:
+        return table
+    if missing_target == "class":
+        coded = as_categorical(column)
+        named = replace(coded, categories=("missing", *map(str, coded.categories[1:])))
+        return replace(table, columns=tuple(named if c.name == name else c for c in table.columns))
+    held = ~np.isnan(column.values) if isinstance(column, NumericColumn) else column.codes > 0
+    count = f"{column.n_missing:,} of {table.n_rows:,} rows have no {name!r}"
+    note([f"{count}: left out (--missing-target class keeps them)"])
+    return table.take(held)
+
+
+def _target(table: Table, name: str) -> Target:
+    import numpy as np
+
+    from damier.intake import NumericColumn, read_target
+
+    column = table[name]
+    if isinstance(column, NumericColumn):
+        labels = column.values
+        if column.kind != "number":
+            raise ValueError(f"the target {name!r} holds dates or times, not classes: write them as text")
+        if (np.abs(labels) < 2.0**53).all() and (labels == np.floor(labels)).all():
+            labels = labels.astype(np.int64)  # 0 and 1, not 0.0 and 1.0
+    else:
+        labels = np.array(column.categories, dtype=object)[column.codes]
+    target = read_target(labels, name=repr(name))
+    if target.n_classes < 2:
+        raise ValueError(f"the target {name!r} is constant: every row holds {target.classes.tolist()[0]!r}")
+    return target

@@ -1,0 +1,118 @@
+"""A report in Python: the same numbers and the same page as ``damier report`` writes."""
+
+from __future__ import annotations
+
+import html
+import json
+import os
+from typing import Any
+
+from damier.intake import read_table, read_target
+from damier.intake.frames import make_frame
+from damier.intake.writing import write_text
+from damier.report.analysis import analyze
+from damier.report.page import render_page
+from damier.report.summary import Summary
+from damier.search.run import count_threads
+
+
+class Report:
+    """What `explore` found; in a notebook it shows itself.
+
+    Parameters
+    ----------
+    summary : dict
+        As `damier.report.summarize` lays it out.
+    library : {"pandas", "polars", "pyarrow"}, optional
+        Of the frames it returns.
+    """
+
+    def __init__(self, summary: Summary, library: str | None = None) -> None:
+        self._summary = summary
+        self._library = library
+
+    def to_dict(self) -> Summary:
+        """Return the numbers, in JSON types."""
+        copy: Summary = json.loads(json.dumps(self._summary))
+        return copy
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the page; it is one file and opens offline."""
+        write_text(path, render_page(self._summary))
+
+    def variables(self, backend: str | None = None) -> Any:
+        """Return the variables by falling level as a frame: name, type, parts, level, missing."""
+        rows = self._summary["variables"]
+        columns = {key: [row[key] for row in rows] for key in _COLUMNS}
+        return make_frame(columns, backend or self._library)
+
+    def __repr__(self) -> str:
+        data, target = self._summary["dataset"], self._summary["target"]
+        return (
+            f"<Report on {data['name']}: {data['informative']} of {data['variables']} variables "
+            f"inform {target['name']}>"
+        )
+
+    def _repr_html_(self) -> str:
+        page = html.escape(render_page(self._summary), quote=True)
+        return f'<iframe srcdoc="{page}" style="width:100%;height:40em;border:0" title="Report"></iframe>'
+
+
+_COLUMNS = ("name", "type", "parts", "level", "missing")
+
+
+def explore(
+    X: Any,
+    y: Any,
+    *,
+    name: str = "table",
+    target_name: str = "target",
+    classifier: bool = True,
+    grid_seconds: float = 10.0,
+    n_jobs: int | None = None,
+) -> Report:
+    """Report which columns inform a target, how much, and how.
+
+    Parameters
+    ----------
+    X : data frame, 2-D array or dict of columns
+        The inputs.
+    y : array-like of shape (n_rows,)
+        The classes.
+    name, target_name : str
+        What the report calls the data and the target.
+    classifier : bool, default=True
+        Whether to score a naive Bayes on all columns by cross-validation.
+    grid_seconds : float, default=10.0
+        Time for the search of a grid and of pairs; 0 leaves them out.
+    n_jobs : int, optional
+        Threads; -1 for one per core.
+
+    Returns
+    -------
+    Report
+
+    Examples
+    --------
+    >>> from damier import explore
+    >>> X = {"size": [1, 2, 3, 4, 5, 6] * 10, "colour": ["red", "blue", "green"] * 20}
+    >>> y = ["small", "small", "small", "large", "large", "large"] * 10
+    >>> report = explore(X, y, name="toys", target_name="class", grid_seconds=0)
+    >>> report
+    <Report on toys: 1 of 2 variables inform class>
+    """
+    table, target = read_table(X), read_target(y)
+    if table.n_rows != len(target.codes):
+        raise ValueError(f"X has {table.n_rows} rows and y has {len(target.codes)}: give as many of each.")
+    if target.n_classes < 2:
+        raise ValueError("The target is constant: at least two classes are needed.")
+    summary = analyze(
+        table,
+        target,
+        dataset=name,
+        target_name=target_name,
+        classifier=classifier,
+        grid_seconds=grid_seconds,
+        n_threads=count_threads(n_jobs),
+    )
+    return Report(summary, table.library)
