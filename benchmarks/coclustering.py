@@ -23,6 +23,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.frozen import FrozenEstimator
 from sklearn.metrics import adjusted_rand_score, balanced_accuracy_score
 
 from benchmarks.datasets import DataUnavailableError, load
@@ -32,6 +33,7 @@ from benchmarks.planted import noise, planted
 from benchmarks.univariate import Figures, console
 from damier import Coclustering, CoclusteringClassifier
 from damier.criteria import coclustering_cost
+from damier.search.run import Progress
 
 SIZES = (
     (200, 300, 6_000, 4, 5),
@@ -180,7 +182,8 @@ def balanced_errors(
     errors = []
     for seed in range(draws):
         labeled = np.random.default_rng(seed).random(len(y)) < share
-        classifier = CoclusteringClassifier(coclustering=model).fit(table, np.where(labeled, y, -1))
+        classifier = CoclusteringClassifier(coclustering=FrozenEstimator(model))
+        classifier.fit(table, np.where(labeled, y, -1))
         guessed = classifier.transduction_
         errors.append(1 - balanced_accuracy_score(y[~labeled], guessed[~labeled]))
     return errors
@@ -203,10 +206,10 @@ def show_texts(figures: Figures, quick: bool) -> None:
     if not quick:
         began, began_processor = time.perf_counter(), time.process_time()
 
-        def trace(what: str, cost: float, n_rows: int, n_columns: int) -> None:
-            wall, processor = time.perf_counter() - began, time.process_time() - began_processor
+        def trace(state: Progress) -> None:
+            processor = time.process_time() - began_processor
             console.print(
-                f"  {wall:5.1f} s (processor {processor:5.1f})  {cost:,.0f}  {n_rows} x {n_columns}  {what}",
+                f"  {state.seconds:5.1f} s (processor {processor:5.1f})  {state.cost:,.0f}  {state.text}",
                 highlight=False,
             )
 

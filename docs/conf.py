@@ -67,7 +67,7 @@ API: dict[str, tuple[str, str, list[str]]] = {
     ),
     "Reports of a table": ("damier", "", ["explore"]),
     "Several variables at once": ("damier", "", ["rank_pairs", "gabriel_graph"]),
-    "Clusters without a target": ("damier", "", ["Coclustering"]),
+    "Clusters without a target": ("damier", "", ["Coclustering", "DataGridClustering"]),
     "Models": ("damier.models", "What was found: frozen, scored with NumPy alone, saved as JSON.", []),
     "Reports": ("damier.report", "From models to a plain dict, and from that dict to a page or a table.", []),
     "Deployment": ("damier.deploy", "Models that leave Python.", []),

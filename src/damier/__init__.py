@@ -16,6 +16,7 @@ _HOME_OF = {
     "Coclustering": "damier.estimators.coclustering",
     "CoclusteringClassifier": "damier.estimators.coclustering_classifier",
     "DataGridClassifier": "damier.estimators.grids",
+    "DataGridClustering": "damier.estimators.grid_clustering",
     "DataGridEnsembleClassifier": "damier.estimators.grids",
     "MODLDiscretizer": "damier.estimators.transformers",
     "MODLGrouper": "damier.estimators.transformers",
@@ -52,6 +53,7 @@ if TYPE_CHECKING:
     from damier.estimators.bounds import bound_posterior
     from damier.estimators.coclustering import Coclustering
     from damier.estimators.coclustering_classifier import CoclusteringClassifier
+    from damier.estimators.grid_clustering import DataGridClustering
     from damier.estimators.grids import DataGridClassifier, DataGridEnsembleClassifier, rank_pairs
     from damier.estimators.linf import LinfClassifier
     from damier.estimators.naive_bayes import NaiveBayesClassifier

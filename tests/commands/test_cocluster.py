@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -11,7 +9,7 @@ from typer.testing import CliRunner
 
 from damier import Coclustering
 from damier.cli import app
-from damier.models.coclustering import CoclusteringModel
+from damier.deploy.json import dumps, loads
 
 rng = np.random.default_rng(0)
 TABLE = rng.poisson(np.kron([[4, 0.2, 1], [0.2, 3, 1]], np.ones((10, 8))))
@@ -56,8 +54,12 @@ def test_page_labels_and_model(file, tmp_path, kind):
     customers = told[told["axis"] == "customer"]
     np.testing.assert_array_equal(customers["cluster"], expected.row_labels_)
     assert customers["value"].iloc[0] == "c00"
-    again = CoclusteringModel.from_dict(json.loads(model.read_text("utf-8")))
+    again = loads(model.read_text("utf-8"))
     assert again.cost == pytest.approx(expected.cost_)
+    assert model.read_text("utf-8") == dumps(again)
+    pairs = pd.read_csv(file)
+    customers = pairs["customer"].str[1:].astype(int)
+    np.testing.assert_array_equal(again.predict(pairs), expected.row_labels_[customers])
 
 
 def test_two_columns_need_no_names(file, tmp_path):
@@ -70,10 +72,10 @@ def test_two_columns_need_no_names(file, tmp_path):
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        ((), "which columns?"),
+        ((), "--rows and --columns, from"),
         (("-r", "customr", "-c", "product"), "did you mean 'customer'"),
         (("-r", "customer", "-c", "customer"), "different columns"),
-        (("-r", "customer", "-c", "product", "-j", "0"), "no number of threads"),
+        (("-r", "customer", "-c", "product", "-j", "0"), "at least 1, or -1 for all cores"),
         (("-r", "customer", "-c", "product", "-l", "labels.xlsx"), ".csv or .parquet"),
         (("-r", "customer", "-c", "product", "--time-limit", "-1"), "must not be negative"),
     ],
@@ -89,3 +91,27 @@ def test_counts_that_are_no_counts(file, tmp_path):
     done = run(file, "-r", "product", "-c", "day", "--counts", "customer", "-o", tmp_path / "page.html")
     assert done.exit_code == 1
     assert "customer" in done.output
+
+
+@pytest.mark.parametrize(("column", "values"), [("stars", "{}.5"), ("day", "2024-01-1{}")])
+def test_numbers_and_dates_are_sent_elsewhere(tmp_path, column, values):
+    path = tmp_path / "k.csv"
+    lines = [f"u{i % 9}," + values.format(i % 5) for i in range(60)]
+    path.write_text("\n".join([f"user,{column}", *lines]))
+    done = run(path, "-o", tmp_path / "page.html")
+    assert done.exit_code == 1
+    assert "DataGridClustering" in " ".join(done.output.split())
+    assert f"'{column}'" in done.output
+    assert "Traceback" not in done.output
+    assert not (tmp_path / "page.html").exists()
+
+
+@pytest.mark.parametrize("name", ["[/x]", "[bold]who", "[link=http://x]"])
+def test_names_from_the_data_are_not_markup(tmp_path, name):
+    path = tmp_path / "pairs.csv"
+    i, j = np.nonzero(TABLE)
+    pd.DataFrame({name: [f"[/red]{v}" for v in i], "what": [f"w{v}" for v in j]}).to_csv(path, index=False)
+    done = run(path, "-o", tmp_path / "page.html")
+    assert done.exit_code == 0, done.output
+    assert f"clusters of {name}" in done.output
+    assert "[/red]" in done.output

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -12,10 +13,17 @@ import polars as pl
 import pyarrow as pa
 import pytest
 import scipy.sparse as sp
+from sklearn.base import clone
+from sklearn.cluster import KMeans
+from sklearn.exceptions import NotFittedError
+from sklearn.frozen import FrozenEstimator
+from sklearn.metrics import consensus_score
+from sklearn.model_selection import cross_val_score
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from damier import Coclustering, CoclusteringClassifier
 from damier.criteria import coclustering_cost
+from damier.deploy import load, save
 from damier.models.coclustering import CoclusteringModel
 from tests import naive
 
@@ -51,7 +59,7 @@ def test_the_cost_is_formula_5(fitted):
     null = naive.coclustering_cost(TABLE.tolist(), [0] * TABLE.shape[0], [0] * TABLE.shape[1])
     assert fitted.null_cost_ == pytest.approx(null, rel=1e-9)
     assert fitted.level_ == pytest.approx(1 - told / null)
-    assert fitted.ended_ == "converged"
+    assert fitted.search_ended_ == "complete"
 
 
 @pytest.mark.parametrize(
@@ -106,11 +114,75 @@ def test_empty_rows_and_columns_are_in_no_cluster(fitted):
         (np.array([[1.5, 2], [1, 0]]), "column 0 holds .*1.5.*whole numbers|whole numbers.*column 0"),
         (np.array([[1, -2], [1, 0]]), "Negative values in data.*column 1"),
         (np.zeros((3, 3), dtype=int), "every count is zero"),
+        (np.full((2, 2), 2**30), "4.29497e.09 instances.*common factor"),
+        (np.array([[1e300, 1], [1, 2]]), "1e.300 instances.*common factor"),
+        (np.array([[2**62, 1], [2**62, 2**62]]), "common factor"),
+        (np.array([[2**63, 2**63]], dtype=np.uint64), "common factor"),
+        (np.ma.masked_equal([[1, 2], [3, 99]], 99), "masked array.*filled"),
     ],
 )
 def test_wrong_input_is_named(X, told):
+    for estimator in (Coclustering(), CoclusteringClassifier()):
+        with pytest.raises(ValueError, match=told):
+            estimator.fit(X, np.arange(1, len(X) + 1))
+
+
+def test_a_mask_that_masks_nothing_is_no_matter(fitted):
+    other = Coclustering(random_state=0).fit(np.ma.masked_equal(TABLE, -1))
+    np.testing.assert_array_equal(other.row_labels_, fitted.row_labels_)
+
+
+@pytest.mark.parametrize(
+    ("columns", "told"),
+    [
+        ({"user": ["a", "b"], "stars": [1.5, 2.0]}, "'stars' holds numbers.*1.5.*DataGridClustering"),
+        ({"user": ["a", "b"], "stars": [np.inf, 2.0]}, "'stars' holds numbers.*inf.*DataGridClustering"),
+        ({"day": pd.to_datetime(["2024-01-05", "2024-01-06"]), "u": ["a", "b"]}, "'day' holds datetimes"),
+        ({"a": ["x"], "b": ["y"], "c": ["z"]}, "this one has 3: 'a', 'b', 'c'.*DataGridClustering"),
+        ({"a": ["x", "y"]}, "this one has 1: 'a'"),
+    ],
+)
+@pytest.mark.parametrize("library", [pd.DataFrame, pl.DataFrame, dict])
+def test_a_frame_that_is_not_one_of_pairs_is_refused(columns, told, library):
     with pytest.raises(ValueError, match=told):
-        Coclustering().fit(X)
+        Coclustering().fit(library(columns))
+
+
+def test_wrong_counts_of_pairs_are_named():
+    frame = pd.DataFrame({"a": ["x", "y"], "b": ["u", "v"], "n": [1, -2]})
+    with pytest.raises(ValueError, match=r"column of counts .n..*not negative"):
+        Coclustering(counts="n").fit(frame)
+    with pytest.raises(ValueError, match="no column 'm'"):
+        Coclustering(counts="m").fit(frame)
+    with pytest.raises(ValueError, match="counts 'b' does not hold numbers"):
+        Coclustering(counts="b").fit(frame)
+    with pytest.raises(ValueError, match="X is a matrix"):
+        Coclustering(counts="n").fit(TABLE)
+    with pytest.raises(ValueError, match="common factor"):
+        Coclustering(counts="n").fit(frame.assign(n=2**31))
+
+
+def test_missing_identifiers_are_a_value():
+    frame = pd.DataFrame(pairs())
+    frame["text"] = [None if t == "t05" else int(t[1:]) for t in frame["text"]]
+    model = Coclustering().fit(frame)
+    assert None in model.row_names_.tolist()
+    assert model.row_labels_[model.row_names_.tolist().index(None)] == model.row_labels_[1]
+
+
+def test_blocks_are_biclusters(fitted):
+    blocks = fitted.blocks()
+    rows, columns = fitted.biclusters_
+    assert rows.shape == (len(blocks), TABLE.shape[0])
+    assert columns.shape == (len(blocks), TABLE.shape[1])
+    for i in range(len(blocks)):
+        assert fitted.get_submatrix(i, TABLE).sum() == blocks["count"][i]
+        np.testing.assert_array_equal(fitted.get_indices(i)[0], np.flatnonzero(rows[i]))
+        np.testing.assert_array_equal(fitted.get_indices(i)[1], np.flatnonzero(columns[i]))
+        assert fitted.get_shape(i) == (rows[i].sum(), columns[i].sum())
+    assert consensus_score(fitted.biclusters_, fitted.biclusters_) == 1.0
+    with pytest.raises(NotFittedError):
+        _ = Coclustering().rows_
 
 
 def test_blocks_sum_up(fitted):
@@ -222,6 +294,10 @@ def test_predict_pairs():
     assert told[3] == -1
     with pytest.raises(ValueError, match="form of input"):
         model.predict(TABLE)
+    # by name: columns in any order, others ignored
+    np.testing.assert_array_equal(model.predict(new[["word", "text"]].assign(more=1.5)), told)
+    with pytest.raises(ValueError, match="'word'"):
+        model.predict(new[["text"]])
 
 
 def test_the_model_survives_json(fitted):
@@ -233,6 +309,28 @@ def test_the_model_survives_json(fitted):
         CoclusteringModel.from_dict({"model": "coclustering"})
     with pytest.raises(ValueError, match="unknown kind 'grid'"):
         CoclusteringModel.from_dict({**plain, "model": "grid"})
+
+
+def test_saved_estimators_predict_alike(tmp_path):
+    frame = pd.DataFrame(pairs()).assign(times=2)
+    for fitted, X in (
+        (Coclustering().fit(TABLE), sp.csr_array(TABLE)),
+        (Coclustering(counts="times").fit(frame), frame),
+        (CoclusteringClassifier().fit(TABLE, np.where(np.arange(60) % 3, -1, ROWS)), TABLE),
+    ):
+        save(fitted, tmp_path / "model.json")
+        again = load(tmp_path / "model.json")
+        assert again == fitted.model_
+        np.testing.assert_array_equal(again.predict(X), fitted.predict(X))
+    np.testing.assert_array_equal(again.predict_proba(X), fitted.predict_proba(X))
+
+
+@pytest.mark.parametrize("library", [pd.DataFrame, pl.DataFrame, pa.table])
+def test_frames_come_back_in_the_library_of_fit(library):
+    model = Coclustering().fit(library(pairs()))
+    for simpler in (model, model.simplify(n_row_clusters=2)):
+        for frame in (simpler.blocks(), simpler.clusters(), simpler.hierarchy(), simpler.typical_values(0)):
+            assert type(frame) is type(library({}))
 
 
 def test_noise_is_one_block_with_level_zero():
@@ -290,18 +388,66 @@ def test_the_labels_of_a_cluster_decide_alone():
     y = np.where(np.arange(80) % 10 < 5, 0, -1)
     y[40:50] = -1
     y[40] = 1
-    model = CoclusteringClassifier(coclustering=fitted).fit(table, y)
+    model = CoclusteringClassifier(coclustering=FrozenEstimator(fitted)).fit(table, y)
     np.testing.assert_array_equal(model.transduction_, np.arange(80) // 10 == 4)
 
 
-def test_a_fitted_coclustering_is_reused(fitted):
+def test_a_frozen_coclustering_is_used_as_it_is_and_survives_clone(fitted):
     y = np.where(np.arange(len(ROWS)) % 3, -1, ROWS)
-    model = CoclusteringClassifier(coclustering=fitted).fit(TABLE, y)
-    assert model.coclustering_ is fitted
+    frozen = CoclusteringClassifier(coclustering=FrozenEstimator(fitted))
+    assert frozen.fit(TABLE, y).coclustering_ is fitted
+    again = clone(frozen).fit(TABLE, y)
+    assert again.coclustering_ is fitted
     with pytest.raises(ValueError, match="same rows"):
-        CoclusteringClassifier(coclustering=fitted).fit(TABLE[:-1], y[:-1])
+        frozen.fit(TABLE[:-1], y[:-1])
+    with pytest.raises(ValueError, match="frozen KMeans"):
+        CoclusteringClassifier(coclustering=FrozenEstimator(KMeans())).fit(TABLE, y)
     with pytest.raises(ValueError, match="no labeled row"):
         CoclusteringClassifier().fit(TABLE, np.full(len(ROWS), -1))
+
+
+def test_a_coclustering_given_as_a_template_is_cloned(fitted):
+    y = np.where(np.arange(len(ROWS)) % 3, -1, ROWS)
+    template = Coclustering(random_state=5, effort=3)
+    model = clone(CoclusteringClassifier(coclustering=template)).fit(TABLE, y)
+    assert not hasattr(template, "model_")
+    assert model.coclustering_.get_params() == template.get_params()
+    assert model.coclustering_.n_features_in_ == TABLE.shape[1]
+    # one that is fitted is a template as well: other rows may follow, as in cross-validation
+    part = CoclusteringClassifier(coclustering=fitted).fit(TABLE[:40], y[:40])
+    assert part.coclustering_.row_labels_.shape == (40,)
+    assert fitted.row_labels_.shape == (60,)
+    with pytest.raises(ValueError, match="effort"):
+        CoclusteringClassifier(coclustering=Coclustering(effort=-1)).fit(TABLE, y)
+    scores = cross_val_score(CoclusteringClassifier(coclustering=template), TABLE, ROWS, cv=3)
+    assert scores.mean() > 0.9
+
+
+def test_the_model_of_the_classifier_predicts_as_the_classifier_does():
+    classes = np.array(["a", "b", "c"])[ROWS].astype(object)
+    y = np.full(len(ROWS), None, dtype=object)
+    y[[0, 25, 45]] = classes[[0, 25, 45]]
+    classifier = CoclusteringClassifier(prior="data").fit(TABLE, y)
+    new = np.vstack([np.random.default_rng(2).poisson(1.0, (9, TABLE.shape[1])), np.zeros(TABLE.shape[1])])
+    np.testing.assert_array_equal(classifier.model_.predict_proba(new), classifier.predict_proba(new))
+    np.testing.assert_array_equal(classifier.model_.predict(new), classifier.predict(new))
+    # nothing is known of an empty row but the shares of the labels
+    np.testing.assert_allclose(classifier.predict_proba(new)[-1], [1 / 3] * 3)
+    assert classifier.model_.label_counts.sum() == 3
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "told"),
+    [
+        ("probabilities", np.zeros((1, 1)), "probabilities: shape"),
+        ("unknown", np.array([0.5, 0.4, 0.2]), "unknown: shares that add up to 1.1"),
+        ("unknown", np.array([1.0]), "unknown: shape"),
+    ],
+)
+def test_the_model_of_the_classifier_is_checked(field, value, told):
+    model = CoclusteringClassifier().fit(TABLE, ROWS + 1).model_
+    with pytest.raises(ValueError, match=told):
+        replace(model, **{field: value})
 
 
 def test_balanced_and_plain_decisions():
@@ -325,75 +471,3 @@ def test_predicting_needs_no_numba(fitted, tmp_path):
         "assert 'numba' not in sys.modules and 'sklearn' not in sys.modules\n"
     )
     subprocess.run([sys.executable, "-c", script], check=True)
-
-
-def grid_frame(n=600, seed=0):
-    random = np.random.default_rng(seed)
-    city = random.integers(0, 12, n)
-    warm = np.where(city % 3 == 0, 20.0, 5.0) + random.normal(size=n)
-    return pd.DataFrame(
-        {
-            "city": [f"city {c:02d}" for c in city],
-            "warm": warm,
-            "noise": random.normal(size=n),
-            "rain": 30 - warm,
-        }
-    )
-
-
-def test_a_table_of_variables_gets_a_grid():
-    frame = grid_frame()
-    model = Coclustering().fit(frame)
-    parts = {name: partition.n_parts for name, partition in model.partitions_.items()}
-    assert parts["noise"] == 1
-    assert min(parts["city"], parts["warm"], parts["rain"]) > 1
-    groups = {frozenset(group) for group in model.partitions_["city"].groups}
-    assert frozenset(f"city {c:02d}" for c in (0, 3, 6, 9)) in groups
-    instances = list(
-        zip(*(model.partitions_[name].apply(frame[name]).tolist() for name in frame.columns), strict=True)
-    )
-    values = [frame["city"].tolist(), None, None, None]
-    told = naive.unsupervised_grid_cost(instances, [parts[name] for name in frame.columns], values)
-    assert model.cost_ == pytest.approx(told, rel=1e-9)
-    nothing = naive.unsupervised_grid_cost([(0,) * 4] * len(frame), [1] * 4, values)
-    assert model.null_cost_ == pytest.approx(nothing, rel=1e-9)
-    np.testing.assert_array_equal(model.predict(frame), model.row_labels_)
-    assert model.blocks()["count"].sum() == len(frame)
-    assert model.predict(frame.assign(city="elsewhere")).tolist() == [-1] * len(frame)
-    with pytest.raises(AttributeError, match="grid_"):
-        model.simplify(n_row_clusters=2)
-    assert type(model.grid_).from_dict(json.loads(json.dumps(model.grid_.to_dict()))).cost == model.cost_
-
-
-@pytest.mark.parametrize("library", [pl.DataFrame, pa.table, dict])
-def test_the_grid_depends_neither_on_rows_nor_on_the_library(library):
-    frame = grid_frame()
-    first = Coclustering().fit(frame)
-    shuffled = frame.sample(frac=1, random_state=1)
-    second = Coclustering().fit(library(shuffled.to_dict("list")))
-    assert second.cost_ == pytest.approx(first.cost_)
-    assert {n: p.labels for n, p in second.partitions_.items()} == {
-        n: p.labels for n, p in first.partitions_.items()
-    }
-
-
-def test_two_columns_of_numbers_get_a_grid_and_missing_comes_first():
-    random = np.random.default_rng(0)
-    x = random.uniform(size=500)
-    y = x + random.normal(size=500) * 0.1
-    x[:60] = np.nan
-    y[:60] = 5.0 + random.uniform(size=60)
-    model = Coclustering().fit(pd.DataFrame({"x": x, "y": y}))
-    assert model.partitions_["x"].missing_alone
-    assert model.partitions_["x"].n_parts > 3
-    monotone = Coclustering().fit(pd.DataFrame({"x": np.exp(3 * x), "y": y**3}))
-    assert monotone.cost_ == pytest.approx(model.cost_)
-    np.testing.assert_array_equal(monotone.row_labels_, model.row_labels_)
-
-
-def test_noise_and_constants_make_one_cell():
-    random = np.random.default_rng(1)
-    frame = pd.DataFrame({"a": random.normal(size=300), "b": random.normal(size=300), "c": 1.0, "d": "x"})
-    model = Coclustering().fit(frame)
-    assert len(model.blocks()) == 1
-    assert model.level_ == 0.0

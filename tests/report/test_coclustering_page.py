@@ -64,4 +64,4 @@ def test_a_large_coclustering_is_cut_along_its_hierarchy(model, monkeypatch):
 def test_one_block_is_said():
     noise = np.random.default_rng(0).poisson(0.5, (30, 30))
     page = render_coclustering(summarize_coclustering(Coclustering().fit(noise).coclustering_, "noise"))
-    assert "tell nothing about each other" in page
+    assert "do not inform about each other" in page

@@ -13,10 +13,10 @@ from damier.search.axis.class_groups import partition_with_classes
 from damier.search.axis.ordered import discretize
 from damier.search.axis.unordered import group_values
 from damier.search.cocluster.search import search_coclustering
-from damier.search.cocluster.state import SparseCounts
 from damier.search.grid.problem import AxisCodes
 from damier.search.grid.search import search_grid
 from damier.search.grid.untargeted import GridVariable, search_unsupervised_grid
+from damier.search.run import Run
 from tests import naive
 
 # ----- a grid with one variable against one variable
@@ -78,11 +78,7 @@ def pairs(seed, n_rows, shape, n_clusters):
 
 def coclustering(sides, shape):
     table = sparse.coo_array((np.ones(len(sides[0]), np.int64), sides), shape=shape).tocsr()
-    other = table.tocsc()
-    found = search_coclustering(
-        SparseCounts(table.indptr, table.indices, table.data, other.indptr, other.indices, other.data)
-    )
-    return table.toarray().tolist(), found
+    return table.toarray().tolist(), search_coclustering(table, run=Run()).labels
 
 
 def untargeted(sides, shape):
@@ -105,7 +101,7 @@ def test_small_tables_of_pairs_are_solved_alike(seed):
         naive.coclustering_cost(table, rows, columns)
         for rows, columns in itertools.product(labels_of(shape[0]), labels_of(shape[1]))
     )
-    assert naive.coclustering_cost(table, found.row_labels, found.column_labels) == pytest.approx(best)
+    assert naive.coclustering_cost(table, *found) == pytest.approx(best)
     assert naive.coclustering_cost(table, *untargeted(sides, shape)) == pytest.approx(best)
 
 
@@ -114,7 +110,7 @@ def test_coclustering_costs_no_more_than_a_grid(seed):
     shape = (40, 30)
     sides = pairs(seed, 2000, shape, 4)
     table, found = coclustering(sides, shape)
-    cost = naive.coclustering_cost(table, found.row_labels, found.column_labels)
+    cost = naive.coclustering_cost(table, *found)
     grid = naive.coclustering_cost(table, *untargeted(sides, shape))
     assert cost <= grid + 1e-6
     assert grid <= cost * (1 + 1e-4)

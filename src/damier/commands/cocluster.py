@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import csv
 import importlib.util
-import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -38,6 +37,7 @@ from damier.commands.common import (
 if TYPE_CHECKING:
     from damier.intake import Table
     from damier.models.coclustering import CoclusteringModel
+    from damier.search.run import ProgressCallback
 
 EXAMPLES = (
     "[bold]Examples[/bold]\n\n"
@@ -46,7 +46,7 @@ EXAMPLES = (
     "[cyan]damier cocluster words.tsv --labels clusters.csv[/cyan]   the cluster of every value\n\n"
     "[bold]Reading it[/bold]\n\n"
     "One line of FILE is one pair. Rows and columns are clustered together; how many clusters there are is "
-    "part of the answer, and one block means that the two tell nothing about each other."
+    "part of the answer, and one block means that the two do not inform about each other."
 )
 _LABEL_KINDS = (".csv", ".parquet", ".pq")
 
@@ -78,7 +78,7 @@ def cocluster(
         float | None, typer.Option("--time-limit", metavar="SECONDS", help="Stop the search after so long.")
     ] = None,
     seed: Annotated[int, typer.Option("--seed", help="Seed of the search.")] = 0,
-    n_jobs: Annotated[int, typer.Option("--n-jobs", "-j", help="Threads; -1 for one a core.")] = -1,
+    n_jobs: Annotated[int, typer.Option("--n-jobs", "-j", help="Threads; -1 for one per core.")] = -1,
     missing: MissingOption = None,
     decimal: DecimalOption = None,
     separator: SeparatorOption = None,
@@ -92,11 +92,11 @@ def cocluster(
 ) -> None:
     """Cluster two columns of values together: which go with which, and how surely."""
     if n_jobs == 0:
-        raise stop("--n-jobs 0 is no number of threads: give 1 or more, or -1 for one a core", WRONG_COMMAND)
+        raise stop("--n-jobs must be at least 1, or -1 for all cores; got 0.", WRONG_COMMAND)
     if time_limit is not None and time_limit < 0:
-        raise stop("--time-limit must not be negative", WRONG_COMMAND)
+        raise stop(f"--time-limit must not be negative; got {time_limit:g}.", WRONG_COMMAND)
     if labels is not None and labels.suffix.lower() not in _LABEL_KINDS:
-        raise stop(f"labels go to a .csv or .parquet file, not to {labels.name!r}", WRONG_COMMAND)
+        raise stop(f"--labels must be a .csv or .parquet file; got {labels.name!r}.", WRONG_COMMAND)
     page = output or Path(f"{file.stem}-coclusters.html")
     for path in (page, labels, json_output):
         check_writable(path)
@@ -115,45 +115,46 @@ def cocluster(
     names = _names(table, rows, columns, counts)
     pairs = type(table)(tuple(table[name] for name in names if name is not None), table.n_rows)
 
+    from damier.deploy.json import dumps
     from damier.estimators.coclustering import Coclustering
     from damier.report import render_coclustering, summarize_coclustering
 
     search = Coclustering(counts=names[2], time_limit=time_limit, random_state=seed, n_jobs=n_jobs)
-    with data_problems(), _told(progress) as tell:
-        search.fit(pairs, progress=tell)
-    model = search.coclustering_
+    with data_problems(), _shown(progress) as show:
+        search.fit(pairs, progress=show)
+    model = search.model_
     console = Console()
     for axis in ("rows", "columns"):
         console.print(_clusters_table(model, axis))
-    if search.ended_ != "converged":
+    if search.search_ended_ != "complete":
         console.print(
-            f"The search ended early ({search.ended_}): this is the best found so far.", style="yellow"
+            f"The search ended early ({search.search_ended_}): this is the best found so far.", style="yellow"
         )
     write(page, render_coclustering(summarize_coclustering(model, file.name)))
-    told = Text("\nPage written to ").append(str(page), style="bold")
+    written = Text("\nPage written to ").append(str(page), style="bold")
     if labels is not None:
         with data_problems():
             _write_labels(labels, model)
-        told.append(", labels to ").append(str(labels), style="bold")
+        written.append(", labels to ").append(str(labels), style="bold")
     if json_output is not None:
-        write(json_output, json.dumps(model.to_dict(), ensure_ascii=False, allow_nan=False) + "\n")
-        told.append(", model to ").append(str(json_output), style="bold")
-    console.print(told, soft_wrap=True)
+        write(json_output, dumps(model))
+        written.append(", model to ").append(str(json_output), style="bold")
+    console.print(written, soft_wrap=True)
 
 
 def _names(
     table: Table, rows: str | None, columns: str | None, counts: str | None
 ) -> tuple[str, str, str | None]:
-    """Find the columns that were meant; a table of two needs no names."""
+    """Find the columns of rows, columns and counts; a table of two needs no names."""
     counted = None if counts is None else column_name(table, counts)
     left = [name for name in table.names if name != counted]
     if rows is None and columns is None and len(left) == 2:
         return left[0], left[1], counted
     if rows is None or columns is None:
-        raise stop(f"which columns? Add --rows and --columns, from {listed(left)}", WRONG_COMMAND)
+        raise stop(f"Name the two columns with --rows and --columns, from {listed(left)}.", WRONG_COMMAND)
     first, second = column_name(table, rows), column_name(table, columns)
     if len({first, second, counted}) < 3:
-        raise stop("--rows, --columns and --counts must name different columns", WRONG_COMMAND)
+        raise stop("--rows, --columns and --counts must name different columns.", WRONG_COMMAND)
     return first, second, counted
 
 
@@ -162,8 +163,10 @@ def _clusters_table(model: CoclusteringModel, axis: Any, most: int = 20) -> Rich
     side = model.axis(axis)
     clusters = model.clusters(axis, n_typical=8, backend="dict")
     shown = sorted(clusters["cluster"], key=lambda c: -clusters["information"][c])[:most]
-    more = f", the {most} that tell most" if side.n_clusters > most else ""
-    table = RichTable(title=f"{side.n_clusters:,} clusters of {side.name}{more}", title_justify="left")
+    more = f", the {most} that inform most" if side.n_clusters > most else ""
+    # Text, for a name from the data is not markup.
+    title = Text(f"{side.n_clusters:,} clusters of {side.name}{more}")
+    table = RichTable(title=title, title_justify="left")
     for name in ("cluster", "values", "instances"):
         table.add_column(name, justify="right", min_width=len(name))
     table.add_column("most typical", overflow="ellipsis", no_wrap=True)
@@ -174,7 +177,7 @@ def _clusters_table(model: CoclusteringModel, axis: Any, most: int = 20) -> Rich
 
 
 def _write_labels(path: Path, model: CoclusteringModel) -> None:
-    """Write one line a value of either axis."""
+    """Write one line per value of either axis."""
     columns: dict[str, list[Any]] = {"axis": [], "value": [], "cluster": [], "count": [], "typicality": []}
     for side in (model.rows, model.columns):
         for v, cluster in enumerate(side.labels.tolist()):
@@ -203,12 +206,13 @@ def _write_labels(path: Path, model: CoclusteringModel) -> None:
 
 
 @contextmanager
-def _told(wanted: bool) -> Iterator[Callable[[str, float, int, int], None] | None]:
+def _shown(progress: bool) -> Iterator[ProgressCallback | None]:
+    """Show what the search reports, if the terminal is one."""
     console = Console(stderr=True)
-    if not (wanted and console.is_terminal):
+    if not (progress and console.is_terminal):
         yield None
         return
     with console.status("Getting ready (some seconds the first time)") as status:
-        yield lambda what, cost, n_rows, n_columns: status.update(
-            f"{what}: {n_rows:,} x {n_columns:,} clusters, cost {cost:,.0f} (Ctrl-C takes the best so far)"
+        yield lambda state: status.update(
+            Text(f"{state.text}, cost {state.cost:,.0f} (Ctrl-C keeps the best so far)")
         )

@@ -2,37 +2,38 @@
 
 from __future__ import annotations
 
-import copy
 from numbers import Integral
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
-import numpy as np
 import numpy.typing as npt
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.frozen import FrozenEstimator
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
 from damier.estimators._base import warn_of_column_vector
-from damier.estimators._sklearn import StrOptions
+from damier.estimators._sklearn import UNUSED, StrOptions, fit_context
 from damier.estimators.coclustering import Coclustering
-from damier.fit.coclusters import whole_table
+from damier.fit.coclusters import label_clusters
 from damier.intake import read_target
-from damier.intake.table import FloatArray, IntArray
-from damier.models.coclustering import CoclusteringModel, row_merge_changes
+from damier.intake.counts import read_counts, refuse_masked
+from damier.intake.table import FloatArray
+from damier.search.run import ProgressCallback
 
 
 class CoclusteringClassifier(ClassifierMixin, BaseEstimator):
     """Semi-supervised classifier: cluster all rows with their columns, then label the clusters.
 
     Rows without a label (-1 for integers, None or NaN for anything else) help to find the clusters. A cluster
-    without a labeled row is merged with the one that costs least, until one is met.
+    without a labeled row is merged with the one that costs least, until one with a label is met.
 
     Parameters
     ----------
     prior : {"balanced", "data"}, default="balanced"
         ``"balanced"`` takes all classes for equally probable beforehand, which minimises the balanced error;
         ``"data"`` takes their shares of the labeled rows.
-    coclustering : Coclustering, default=None
-        How to cluster. One that is fitted already to the same rows is used as it is.
+    coclustering : Coclustering or FrozenEstimator, default=None
+        How to cluster. A `Coclustering` is cloned and fitted. One that is fitted already to the same rows is
+        used as it is when wrapped in :class:`sklearn.frozen.FrozenEstimator`.
     random_state, n_jobs : as in `Coclustering`
         Used when ``coclustering`` is None.
 
@@ -41,11 +42,16 @@ class CoclusteringClassifier(ClassifierMixin, BaseEstimator):
     classes_ : array
     coclustering_ : Coclustering
         The fitted coclustering.
+    model_ : LabeledCoclustering
+        The coclustering and the class probabilities of its clusters.
     transduction_ : array of shape (n_rows,)
         Class of each training row, by its cluster.
     cluster_probabilities_ : array of shape (n_row_clusters, n_classes)
     n_unlabeled_clusters_ : int
         Clusters in which no row has a label.
+    search_ended_ : {"complete", "time limit", "interrupted"}
+        How the search for the coclustering ended.
+    n_features_in_ : int
 
     Examples
     --------
@@ -58,9 +64,12 @@ class CoclusteringClassifier(ClassifierMixin, BaseEstimator):
     array([0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1])
     """
 
-    _parameter_constraints: dict[str, list[Any]] = {  # noqa: RUF012 -- scikit-learn's form
+    # A callback for whoever calls fit, not metadata for scikit-learn to route.
+    __metadata_request__fit: ClassVar[dict[str, Any]] = {"progress": UNUSED}
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
         "prior": [StrOptions({"balanced", "data"})],
-        "coclustering": [Coclustering, None],
+        "coclustering": [Coclustering, FrozenEstimator, None],
         "random_state": ["random_state"],
         "n_jobs": [Integral, None],
     }
@@ -69,7 +78,7 @@ class CoclusteringClassifier(ClassifierMixin, BaseEstimator):
         self,
         *,
         prior: str = "balanced",
-        coclustering: Coclustering | None = None,
+        coclustering: Coclustering | FrozenEstimator | None = None,
         random_state: Any = None,
         n_jobs: int | None = None,
     ) -> None:
@@ -78,7 +87,9 @@ class CoclusteringClassifier(ClassifierMixin, BaseEstimator):
         self.random_state = random_state
         self.n_jobs = n_jobs
 
-    def fit(self, X: Any, y: Any) -> Self:
+    # A Coclustering given by the caller validates its own parameters.
+    @fit_context(prefer_skip_nested_validation=False)
+    def fit(self, X: Any, y: Any, progress: ProgressCallback | None = None) -> Self:
         """Cluster all rows, then label the clusters.
 
         Parameters
@@ -86,87 +97,93 @@ class CoclusteringClassifier(ClassifierMixin, BaseEstimator):
         X : sparse matrix or array of whole counts, of shape (n_rows, n_columns)
         y : array of shape (n_rows,)
             Classes; -1 (integers) or None/NaN for rows without a label.
+        progress : callable, optional
+            As in `Coclustering.fit`.
+
+        Returns
+        -------
+        self
         """
-        self._validate_params()
-        counts = whole_table(validate_data(self, X, accept_sparse="csr", dtype="numeric"))
+        counts = self._read(X, reset=True)
         warn_of_column_vector(y)
         target = read_target(y, allow_unlabeled=True)
         check_consistent_length(range(counts.shape[0]), target.codes)
         if target.n_classes < 1:
-            raise ValueError("y has no labeled row: mark only some rows with -1, None or NaN")
-        clustering = self.coclustering
-        if clustering is None:
-            clustering = Coclustering(random_state=self.random_state, n_jobs=self.n_jobs)
-        if not hasattr(clustering, "coclustering_"):
-            clustering = copy.copy(clustering).fit(counts)
-        elif clustering.coclustering_.rows.labels.shape != (counts.shape[0],):
-            raise ValueError(
-                f"the coclustering was fitted to {len(clustering.row_labels_)} rows, X has "
-                f"{counts.shape[0]}: fit it to the same rows or leave it unfitted"
-            )
+            raise ValueError("y has no labeled row: mark only some rows with -1, None or NaN.")
+        clustering = self._cluster(counts, progress)
         self.coclustering_ = clustering
+        self.search_ended_ = clustering.search_ended_
         self.classes_ = target.classes
-        model = clustering.coclustering_
-        labeled = (target.codes >= 0) & (model.rows.labels >= 0)
-        per_cluster = np.zeros((model.n_row_clusters, target.n_classes))
-        np.add.at(per_cluster, (model.rows.labels[labeled], target.codes[labeled]), 1)
-        shares = np.bincount(target.codes[target.codes >= 0], minlength=target.n_classes)
-        self._base = shares / shares.sum()
-        self.n_unlabeled_clusters_ = int((per_cluster.sum(axis=1) == 0).sum())
-        self.cluster_probabilities_ = self._probabilities(
-            np.stack([_labels_met(model, per_cluster, j) for j in range(model.n_row_clusters)])
-        )
-        self.transduction_ = self.classes_[np.argmax(self._rows_probabilities(model.rows.labels), axis=1)]
+        self.model_ = label_clusters(clustering.model_, target, balanced=self.prior == "balanced")
+        self.cluster_probabilities_ = self.model_.probabilities
+        self.n_unlabeled_clusters_ = int((self.model_.label_counts.sum(axis=1) == 0).sum())
+        of_rows = self.model_.of_clusters(clustering.row_labels_)
+        self.transduction_ = self.classes_[of_rows.argmax(axis=1)]
         return self
 
-    def _probabilities(self, counts: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-        """Class probabilities of label counts, one more label spread as the classes are."""
-        shares = (counts + self._base) / (counts.sum(axis=1, keepdims=True) + 1.0)
-        if self.prior == "balanced":
-            shares = shares / self._base
-            shares /= shares.sum(axis=1, keepdims=True)
-        return np.asarray(shares)
+    def _cluster(self, counts: Any, progress: ProgressCallback | None) -> Coclustering:
+        """Fit the coclustering, or take the frozen one."""
+        if isinstance(self.coclustering, FrozenEstimator):
+            fitted = self.coclustering.estimator
+            if not isinstance(fitted, Coclustering):
+                raise ValueError(
+                    f"coclustering must be a Coclustering, got a frozen {type(fitted).__name__}."
+                )
+            check_is_fitted(fitted)
+            shape = (len(fitted.row_labels_), len(fitted.column_labels_))
+            if shape != counts.shape:
+                raise ValueError(
+                    f"The frozen coclustering was fitted to a table of {shape[0]} x {shape[1]}, X is "
+                    f"{counts.shape[0]} x {counts.shape[1]}: fit it to the same rows and columns, or leave "
+                    "it unfitted."
+                )
+            return fitted
+        if self.coclustering is None:
+            template = Coclustering(random_state=self.random_state, n_jobs=self.n_jobs)
+        else:
+            template = clone(self.coclustering)
+            template._validate_params()
+        template.n_features_in_ = counts.shape[1]
+        return template._fit_counts(counts, progress=progress)
 
-    def _rows_probabilities(self, clusters: IntArray) -> npt.NDArray[np.float64]:
-        nothing_known = self._probabilities(np.zeros((1, len(self.classes_))))
-        return np.concatenate([self.cluster_probabilities_, nothing_known])[clusters]
+    def _read(self, X: Any, *, reset: bool) -> Any:
+        refuse_masked(X)
+        return read_counts(validate_data(self, X, accept_sparse="csr", dtype="numeric", reset=reset))
 
-    def predict_proba(self, X: Any) -> npt.NDArray[np.float64]:
-        """Class probabilities of the cluster that takes each row at least cost."""
-        check_is_fitted(self, "cluster_probabilities_")
-        counts = whole_table(validate_data(self, X, accept_sparse="csr", dtype="numeric", reset=False))
-        return self._rows_probabilities(self.coclustering_.coclustering_.predict(counts))
+    def predict_proba(self, X: Any) -> FloatArray:
+        """Return the class probabilities of the cluster that takes each row at least cost.
+
+        Parameters
+        ----------
+        X : sparse matrix or array of whole counts, of shape (n_rows, n_columns)
+
+        Returns
+        -------
+        array of shape (n_rows, n_classes)
+        """
+        check_is_fitted(self)
+        return self.model_.predict_proba(self._read(X, reset=False))
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
-        """Class of each row; for the rows of the training table see ``transduction_``."""
-        probabilities = self.predict_proba(X)
-        return np.asarray(self.classes_[np.argmax(probabilities, axis=1)])
+        """Return the class of each row; for the rows of the training table see ``transduction_``.
+
+        Parameters
+        ----------
+        X : sparse matrix or array of whole counts, of shape (n_rows, n_columns)
+
+        Returns
+        -------
+        array of shape (n_rows,)
+        """
+        best = self.predict_proba(X).argmax(axis=1)
+        classes: npt.NDArray[Any] = self.classes_[best]
+        return classes
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        # a table of counts is not a cloud of points: scikit-learn's blobs are no fair test of accuracy
+        # A table of counts is not a cloud of points: scikit-learn's blobs are no fair test of accuracy.
         tags.classifier_tags.poor_score = True
         tags.input_tags.sparse = True
         tags.input_tags.positive_only = True
         tags.input_tags.categorical = True
         return tags
-
-
-def _labels_met(model: CoclusteringModel, per_cluster: FloatArray, cluster: int) -> FloatArray:
-    """Labels of a cluster, or of the first labeled one met when it is merged at least cost."""
-    labels: FloatArray = per_cluster[cluster]
-    if labels.sum() > 0:
-        return labels
-    cells, sizes = model.cells.copy(), model.rows.sizes()
-    merged = np.zeros(len(sizes), dtype=bool)
-    while labels.sum() == 0:
-        changes = row_merge_changes(cells, sizes, cluster)
-        changes[merged] = np.inf
-        partner = int(np.argmin(changes))
-        if not np.isfinite(changes[partner]):
-            break
-        cells[cluster] += cells[partner]
-        sizes[cluster] += sizes[partner]
-        merged[partner] = True
-        labels = per_cluster[partner]
-    return labels

@@ -1,127 +1,143 @@
-"""From a table of counts to a coclustering model."""
+"""From a table of counts, or a frame of pairs, to a coclustering model."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
-from scipy import sparse
 
 from damier.criteria import coclustering_cost
-from damier.models.coclustering import CoclusterAxis, CoclusteringModel, Merges
+from damier.intake import CategoricalColumn, Target
+from damier.intake.table import FloatArray
+from damier.models.coclustering import (
+    CoclusterAxis,
+    CoclusteringModel,
+    LabeledCoclustering,
+    Merges,
+    row_merge_changes,
+)
 
-Progress = Callable[[str, float, int, int], None]
-
-
-@dataclass(frozen=True, slots=True)
-class CountTable:
-    """Counts with the names of both sides; ``codes`` gives the row of each pair when the input was pairs."""
-
-    counts: Any
-    names: tuple[str, str]
-    row_values: tuple[Any, ...] | None
-    column_values: tuple[Any, ...] | None
-    codes: npt.NDArray[Any] | None = None
+if TYPE_CHECKING:
+    from damier.search.run import Run
 
 
 def fit_coclustering(
-    table: CountTable,
+    counts: Any,
+    sides: tuple[CategoricalColumn, CategoricalColumn] | None = None,
+    counts_name: str | None = None,
     *,
     seed: int,
-    n_threads: int = 1,
-    time_limit: float | None = None,
-    effort: float = 1.0,
-    progress: Progress | None = None,
-) -> tuple[CoclusteringModel, str]:
-    """Search a coclustering of a table and make a model of it; also tell how the search ended."""
-    from damier.search.cocluster.search import search_coclustering
-    from damier.search.cocluster.state import SparseCounts
+    effort: int | None,
+    run: Run,
+) -> CoclusteringModel:
+    """Search a coclustering of a table of counts.
 
-    counts = table.counts
-    n_rows, n_columns = counts.shape
+    Parameters
+    ----------
+    counts : csr_array of int64
+        As `damier.intake.counts` reads them.
+    sides : pair of CategoricalColumn, optional
+        What the rows and the columns stand for; by default they are known by their positions.
+    counts_name : str, optional
+        The column of a frame of pairs that says how often each occurs.
+    seed, effort, run
+        As in `damier.search.cocluster.search.search_coclustering`.
+    """
+    from damier.search.cocluster.search import search_coclustering
+
     totals = [np.asarray(counts.sum(axis=axis)).ravel().astype(np.int64) for axis in (1, 0)]
     present = [np.flatnonzero(total) for total in totals]
     if len(present[0]) == 0:
-        raise ValueError("the table holds no instance: every count is zero")
+        raise ValueError("The table holds no instance: every count is zero.")
     held = counts
-    if len(present[0]) < n_rows or len(present[1]) < n_columns:
+    if any(len(kept) < n for kept, n in zip(present, counts.shape, strict=True)):
         held = counts[present[0]][:, present[1]]
-    by_column = held.tocsc()
-    found = search_coclustering(
-        SparseCounts(
-            held.indptr, held.indices, held.data, by_column.indptr, by_column.indices, by_column.data
-        ),
-        seed=seed,
-        n_threads=n_threads,
-        time_limit=time_limit,
-        effort=effort,
-        progress=progress,
-    )
-    del by_column
-    sides = []
-    for name, values, total, kept, labels, typicality in (
-        (table.names[0], table.row_values, totals[0], present[0], found.row_labels, found.row_typicality),
-        (
-            table.names[1],
-            table.column_values,
-            totals[1],
-            present[1],
-            found.column_labels,
-            found.column_typicality,
-        ),
-    ):
-        all_labels = np.full(len(total), -1, dtype=np.int64)
-        all_labels[kept] = labels
-        all_typicality = np.zeros(len(total))
-        all_typicality[kept] = typicality
-        sides.append(
+    found = search_coclustering(held, seed=seed, effort=effort, run=run)
+    axes = []
+    for side in (0, 1):
+        labels = np.full(counts.shape[side], -1, dtype=np.int64)
+        labels[present[side]] = found.labels[side]
+        typicality = np.zeros(counts.shape[side])
+        typicality[present[side]] = found.typicality[side]
+        axes.append(
             CoclusterAxis(
-                name=name, values=values, labels=all_labels, totals=total, typicality=all_typicality
+                name=("rows", "columns")[side] if sides is None else sides[side].name,
+                values=None if sides is None else sides[side].categories,
+                labels=labels,
+                totals=totals[side],
+                typicality=typicality,
             )
         )
-    rows, columns = sides
-    coarse = held.tocoo()
-    cells = np.zeros((rows.n_clusters, columns.n_clusters), dtype=np.int64)
-    np.add.at(cells, (found.row_labels[coarse.coords[0]], found.column_labels[coarse.coords[1]]), coarse.data)
-    cost = coclustering_cost(held, found.row_labels, found.column_labels)
-    null_cost = coclustering_cost(held, np.zeros(held.shape[0]), np.zeros(held.shape[1]))
-    tree = found.tree
-    model = CoclusteringModel(
-        rows=rows,
-        columns=columns,
+    entries = held.tocoo()
+    cells = np.zeros([axis.n_clusters for axis in axes], dtype=np.int64)
+    np.add.at(cells, tuple(found.labels[side][entries.coords[side]] for side in (0, 1)), entries.data)
+    cost = coclustering_cost(held, *found.labels)
+    return CoclusteringModel(
+        rows=axes[0],
+        columns=axes[1],
         cells=cells,
         cost=cost,
-        null_cost=null_cost,
+        null_cost=coclustering_cost(held, *(np.zeros(n) for n in held.shape)),
         best_cost=cost,
         merges=Merges(
-            axes=tree.axes.astype(np.int64),
-            kept=tree.kept.astype(np.int64),
-            gone=tree.gone.astype(np.int64),
-            costs=cost + tree.costs,
+            axes=found.tree.axes.astype(np.int64),
+            kept=found.tree.kept,
+            gone=found.tree.gone,
+            costs=cost + found.tree.costs,
         ),
+        counts_name=counts_name,
     )
-    return model, found.ended
 
 
-def whole_table(counts: Any) -> Any:
-    """Return a table of counts as CSR of int64, refusing what is not a whole, non-negative number."""
-    table = sparse.csr_array(counts)
-    if table.dtype.kind not in "iufb":
-        raise ValueError(f"counts must be numbers, got {table.dtype}; for pairs of names pass a frame")
-    table.sum_duplicates()
-    data = table.data
-    wrong = ~(data >= 0) | (data != np.floor(data)) if data.dtype.kind == "f" else data < 0
-    if wrong.any():
-        entry = int(np.flatnonzero(wrong)[0])
-        column = int(table.indices[entry])
-        what = "Negative values in data" if data[entry] < 0 else "Counts must be whole numbers"
-        raise ValueError(
-            f"{what}: column {column} holds {data[entry]!r}. Round or scale the values, or pass 0/1 for "
-            "presence"
-        )
-    table = sparse.csr_array((data.astype(np.int64), table.indices, table.indptr), shape=table.shape)
-    table.eliminate_zeros()
-    return table
+def label_clusters(model: CoclusteringModel, target: Target, *, balanced: bool) -> LabeledCoclustering:
+    """Label the row clusters of a coclustering by the labeled rows they hold.
+
+    Parameters
+    ----------
+    model : CoclusteringModel
+    target : Target
+        Classes of the rows, -1 where there is none.
+    balanced : bool
+        Whether all classes are taken for equally probable beforehand.
+    """
+    rows = model.rows.labels
+    labeled = (target.codes >= 0) & (rows >= 0)
+    counts = np.zeros((model.n_row_clusters, target.n_classes))
+    np.add.at(counts, (rows[labeled], target.codes[labeled]), 1)
+    met = np.stack([_labels_met(model, counts, cluster) for cluster in range(model.n_row_clusters)])
+    # The last line is for rows in no cluster.
+    met = np.concatenate([met, np.zeros((1, target.n_classes))])
+    shares = np.bincount(target.codes[target.codes >= 0], minlength=target.n_classes)
+    base = shares / shares.sum()
+    # One more label, spread as the classes are.
+    probabilities = (met + base) / (met.sum(axis=1, keepdims=True) + 1.0)
+    if balanced:
+        probabilities = probabilities / base
+        probabilities /= probabilities.sum(axis=1, keepdims=True)
+    return LabeledCoclustering(
+        coclustering=model,
+        classes=tuple(target.classes.tolist()),
+        label_counts=counts.astype(np.int64),
+        probabilities=probabilities[:-1],
+        unknown=probabilities[-1],
+    )
+
+
+def _labels_met(model: CoclusteringModel, counts: FloatArray, cluster: int) -> FloatArray:
+    """Return the labels of a cluster, or of the first labeled one met when it is merged at least cost."""
+    labels: FloatArray = counts[cluster]
+    if labels.sum() > 0:
+        return labels
+    cells, sizes = model.cells.copy(), model.rows.sizes()
+    merged = np.zeros(len(sizes), dtype=bool)
+    while labels.sum() == 0:
+        changes = row_merge_changes(cells, sizes, cluster)
+        changes[merged] = np.inf
+        partner = int(np.argmin(changes))
+        if not np.isfinite(changes[partner]):
+            break
+        cells[cluster] += cells[partner]
+        sizes[cluster] += sizes[partner]
+        merged[partner] = True
+        labels = counts[partner]
+    return labels

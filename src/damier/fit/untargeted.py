@@ -13,16 +13,6 @@ from damier.models.unsupervised_grid import UnsupervisedGrid
 from damier.search.run import Run
 
 
-def wants_grid(table: Table) -> bool:
-    """Tell whether a frame is a table of variables: more than two columns, or one that is truly numeric.
-
-    Whole numbers in a frame of two columns are identifiers.
-    """
-    return table.n_columns > 2 or any(
-        isinstance(column, NumericColumn) and not _identifiers(column) for column in table.columns
-    )
-
-
 def fit_unsupervised_grid(table: Table, *, seed: int, run: Run) -> UnsupervisedGrid:
     """Search a grid and make a model of it."""
     from damier.search.grid.untargeted import GridVariable, search_unsupervised_grid
@@ -66,8 +56,3 @@ def fit_unsupervised_grid(table: Table, *, seed: int, run: Run) -> UnsupervisedG
         cost=costs[0],
         null_cost=costs[1],
     )
-
-
-def _identifiers(column: NumericColumn) -> bool:
-    values = column.values
-    return column.kind == "number" and bool(np.isfinite(values).all() and (values == np.floor(values)).all())

@@ -3,7 +3,7 @@
 from damier.intake import read_columns
 from damier.models.balls import BallGroup, BallPartition
 from damier.models.bound_posterior import BoundPosterior
-from damier.models.coclustering import CoclusterAxis, CoclusteringModel, Merges
+from damier.models.coclustering import CoclusterAxis, CoclusteringModel, LabeledCoclustering, Merges
 from damier.models.codec import ClassifierModel, Model
 from damier.models.encoding import Encoding
 from damier.models.grid import DataGrid, GridCells, GridEnsemble
@@ -27,6 +27,7 @@ __all__ = [
     "GridEnsemble",
     "GroupPartition",
     "IntervalPartition",
+    "LabeledCoclustering",
     "LinfModel",
     "Merges",
     "Model",

@@ -1,6 +1,7 @@
 """A coclustering: clusters of rows and of columns, their blocks, and the merges down to one block.
 
-Paper 000, section 4. Rows and columns without any instance are in no cluster: label -1.
+The criterion is formula 5 of Boullé (2011). Rows and columns without any instance are in no cluster: their
+label is -1.
 """
 
 from __future__ import annotations
@@ -15,15 +16,20 @@ from scipy import sparse
 from scipy.special import gammaln, xlogy
 
 from damier.criteria import log_bell_table, unsupervised_grid_cost
+from damier.intake import read_columns, read_table
+from damier.intake.counts import count_pairs, read_counts
 from damier.intake.table import FloatArray, IntArray
 from damier.models.codec import (
+    ClassifierModel,
     Counts,
     ExtendedArray,
     FieldError,
     Model,
+    Shares,
     Values,
     check_indices,
     check_shape,
+    check_sums,
 )
 
 AxisName = Literal["rows", "columns"]
@@ -45,8 +51,8 @@ class CoclusterAxis(Model):
     totals : array of shape (n_values,)
         Instances of each value.
     typicality : array of shape (n_values,)
-        What taking a value out of its cluster into another one costs, the mean over the other clusters
-        weighted by their instances; in nats, for the clusters the search found.
+        What moving a value to another cluster costs, the mean over the other clusters weighted by their
+        instances; in nats, for the clusters that the search found.
     """
 
     name: str
@@ -124,6 +130,8 @@ class CoclusteringModel(Model):
         Cost of the coclustering the search found, of which this one may be a simplification.
     merges : Merges
         From this coclustering down to one block.
+    counts_name : str, optional
+        For a coclustering of pairs, the column that says how often each pair occurs.
     """
 
     rows: CoclusterAxis
@@ -133,6 +141,7 @@ class CoclusteringModel(Model):
     null_cost: float
     best_cost: float
     merges: Merges
+    counts_name: str | None = None
 
     model: ClassVar[str] = "coclustering"
 
@@ -176,7 +185,7 @@ class CoclusteringModel(Model):
         return _share(self.cost, self.null_cost, self.best_cost)
 
     def axis(self, name: AxisName | int) -> CoclusterAxis:
-        """Give the rows or the columns."""
+        """Return the rows or the columns."""
         if name not in (*_AXIS_NAMES, 0, 1):
             raise ValueError(f"axis must be 'rows' or 'columns', got {name!r}")
         return self.rows if name in ("rows", 0) else self.columns
@@ -323,22 +332,54 @@ class CoclusteringModel(Model):
 
     # ----- rows never seen
 
-    def predict(self, counts: Any) -> IntArray:
+    def predict(self, X: Any) -> IntArray:
         """Find the row cluster that takes each new row at least cost; -1 for rows without a known column.
 
         Parameters
         ----------
-        counts : sparse matrix or array of shape (n, n_columns)
-            Over the columns of the training table, in their order.
+        X : sparse matrix, array, or frame of pairs
+            Counts over the columns of the training table, in their order; for a coclustering of pairs, the
+            two columns under their names, and the one of counts if there is one. Values of the columns that
+            were never seen bring no evidence.
+
+        Returns
+        -------
+        array
+            One cluster per row of ``X``: for pairs, the cluster of that pair's row.
         """
-        table = sparse.csr_array(counts)
+        if self.columns.values is not None:
+            return self._predict_pairs(X)
+        counts = read_counts(X)
+        if counts.shape[1] != len(self.columns.labels):
+            raise ValueError(
+                f"X has {counts.shape[1]} columns; the coclustering knows {len(self.columns.labels)}."
+            )
+        return self._predict_counts(counts)
+
+    def _predict_pairs(self, X: Any) -> IntArray:
+        if sparse.issparse(X) or isinstance(X, np.ndarray):
+            raise ValueError("The coclustering is one of pairs: pass a frame of pairs, as in fit.")
+        table = read_table(X)
+        counted = self.counts_name if self.counts_name in table.names else None
+        names = [self.rows.name, self.columns.name, *([] if counted is None else [counted])]
+        counts, (rows, columns) = count_pairs(read_columns(table, names), counted)
+        position = {value: j for j, value in enumerate(self.columns.values or ())}
+        known = np.array([position.get(value, -1) for value in columns.categories], dtype=np.int64)
+        seen = np.flatnonzero(known >= 0)
+        to_known = sparse.csr_array(
+            (np.ones(len(seen), np.int64), (seen, known[seen])), shape=(len(known), len(position))
+        )
+        clusters: IntArray = self._predict_counts(counts @ to_known)[rows.codes.astype(np.int64)]
+        return clusters
+
+    def _predict_counts(self, table: Any) -> IntArray:
         labels = self.columns.labels
         known = np.flatnonzero(labels >= 0)
         to_cluster = sparse.csr_array(
             (np.ones(len(known), np.int64), (known, labels[known])),
             shape=(len(labels), self.n_column_clusters),
         )
-        profiles = sparse.csr_array(table.astype(np.int64) @ to_cluster)
+        profiles = sparse.csr_array(table @ to_cluster)
         profiles.sum_duplicates()
         profiles.eliminate_zeros()
         found = np.full(table.shape[0], -1, dtype=np.int64)
@@ -358,6 +399,47 @@ class CoclusteringModel(Model):
             best = np.argmin(np.round(cost, 9), axis=1)
             found[first : first + block] = np.where(n_new > 0, best, -1)
         return found
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class LabeledCoclustering(ClassifierModel):
+    """A coclustering whose row clusters predict classes.
+
+    Parameters
+    ----------
+    coclustering : CoclusteringModel
+    classes : tuple
+    label_counts : array of shape (n_row_clusters, n_classes)
+        Labeled rows of each cluster.
+    probabilities : array of shape (n_row_clusters, n_classes)
+        Class probabilities of each cluster; one without a label has those of the clusters nearest to it.
+    unknown : array of shape (n_classes,)
+        Class probabilities of a row that is in no cluster.
+    """
+
+    coclustering: CoclusteringModel
+    classes: Values
+    label_counts: Counts
+    probabilities: Shares
+    unknown: Shares
+
+    model: ClassVar[str] = "labeled_coclustering"
+
+    def _check(self) -> None:
+        shape = (self.coclustering.n_row_clusters, len(self.classes))
+        check_shape(self, "label_counts", *shape)
+        check_shape(self, "probabilities", *shape)
+        check_shape(self, "unknown", shape[1])
+        check_sums(self.probabilities, "probabilities")
+        check_sums(self.unknown, "unknown")
+
+    def of_clusters(self, clusters: IntArray) -> FloatArray:
+        """Return the class probabilities of clusters, -1 for none."""
+        return np.concatenate([self.probabilities, self.unknown[None, :]])[clusters]
+
+    def predict_proba(self, X: Any) -> FloatArray:
+        """Return the class probabilities of the cluster that takes each row at least cost."""
+        return self.of_clusters(self.coclustering.predict(X))
 
 
 def cells_cost(cells: IntArray, rows: CoclusterAxis, columns: CoclusterAxis) -> float:
@@ -380,7 +462,7 @@ def _cluster_cost(instances: Any, values: Any) -> FloatArray:
 
 
 def row_merge_changes(cells: IntArray, sizes: IntArray, cluster: int) -> FloatArray:
-    """Tell what merging a row cluster with each other one would change; infinite with itself.
+    """Return what merging a row cluster with each other one would change; infinite with itself.
 
     The term of the number of clusters, the same for all, is left out.
     """

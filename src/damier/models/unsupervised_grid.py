@@ -11,7 +11,7 @@ from scipy.special import xlogy
 
 from damier.intake import read_columns
 from damier.intake.table import IntArray
-from damier.models.codec import Counts, FieldError, Model, check_indices, check_shape
+from damier.models.codec import Counts, FieldError, Model, check_indices, check_shape, distinct_names
 from damier.models.encoding import check_names
 from damier.models.partition import Partition
 
@@ -23,8 +23,8 @@ class UnsupervisedGrid(Model):
     Parameters
     ----------
     partitions : tuple of Partition
-        One a variable; one part where a variable tells nothing of the others. Their single class counts
-        instances.
+        One per variable; one part where a variable does not inform about the others. Their single class
+        counts instances.
     coordinates : array of shape (n_cells, n_variables)
         Parts of each occupied cell, in lexical order.
     counts : array of shape (n_cells,)
@@ -60,7 +60,7 @@ class UnsupervisedGrid(Model):
         return {tuple(cell): i for i, cell in enumerate(self.coordinates.tolist())}
 
     def predict(self, X: Any) -> IntArray:
-        """Cell of each row; -1 for cells that were empty and for values never seen.
+        """Return the cell of each row; -1 for cells that were empty and for values never seen.
 
         Parameters
         ----------
@@ -75,14 +75,20 @@ class UnsupervisedGrid(Model):
     apply = predict
 
     def cells(self, backend: str | None = None) -> Any:
-        """Occupied cells as a frame: part of each variable, instances, those expected, information."""
+        """Return the occupied cells as a frame.
+
+        A column per variable with the part, then ``count`` (instances), ``expected`` (those expected if the
+        variables were independent) and ``information`` (what the cell adds to their mutual information, in
+        nats). A name that a variable has already gets a number: ``count (2)``.
+        """
         n = max(int(self.counts.sum()), 1)
         expected = np.full(len(self.counts), float(n))
-        columns: dict[str, Any] = {}
+        columns = []
         for k, partition in enumerate(self.partitions):
             expected *= partition.counts.sum(axis=1)[self.coordinates[:, k]] / n
-            columns[partition.name] = [partition.labels[p] for p in self.coordinates[:, k].tolist()]
-        columns["count"] = self.counts.tolist()
-        columns["expected"] = expected.tolist()
-        columns["information"] = xlogy(self.counts / n, self.counts / expected).tolist()
-        return self._frame(columns, backend)
+            columns.append([partition.labels[p] for p in self.coordinates[:, k].tolist()])
+        columns.append(self.counts.tolist())
+        columns.append(expected.tolist())
+        columns.append(xlogy(self.counts / n, self.counts / expected).tolist())
+        names = distinct_names([*self.variables, "count", "expected", "information"])
+        return self._frame(dict(zip(names, columns, strict=True)), backend)

@@ -19,7 +19,7 @@ MOST_NAME = 80
 
 
 def summarize_coclustering(model: CoclusteringModel, dataset: str) -> CoclusteringSummary:
-    """Tell a coclustering in plain types, ready for the page or for JSON.
+    """Describe a coclustering in plain types, ready for the page or for JSON.
 
     A coclustering of more than `MOST_BLOCKS` blocks is simplified along its hierarchy first, and says so.
 

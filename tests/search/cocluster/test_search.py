@@ -13,15 +13,15 @@ from hypothesis import strategies as st
 from damier.criteria import coclustering_cost
 from damier.search.cocluster import search as cc
 from damier.search.cocluster import spectral, state
+from damier.search.run import Run
 from tests import naive
 
 
-def sparse_counts(table):
-    by_row = sp.csr_array(table)
-    by_column = by_row.tocsc()
-    return state.SparseCounts(
-        by_row.indptr, by_row.indices, by_row.data, by_column.indptr, by_column.indices, by_column.data
-    )
+def find(table, seed=0, n_threads=1, **options):
+    """Search as an estimator does, in a run."""
+    run = Run(n_threads, **options)
+    found = run.call(cc.search_coclustering, sp.csr_array(table), seed=seed, run=run)
+    return found, run.ended
 
 
 def random_table(rng, n_rows, n_columns, mean=0.7):
@@ -32,7 +32,7 @@ def random_table(rng, n_rows, n_columns, mean=0.7):
 
 
 def search_of(table, row_labels, column_labels, seed=0, n_threads=1):
-    search = state.CoclusteringSearch(sparse_counts(table), np.random.default_rng(seed), n_threads)
+    search = state.CoclusteringSearch(sp.csr_array(table), np.random.default_rng(seed), Run(n_threads))
     search.rows.labels = np.unique(row_labels, return_inverse=True)[1].astype(np.int32)
     search.columns.labels = np.unique(column_labels, return_inverse=True)[1].astype(np.int32)
     return search
@@ -186,8 +186,8 @@ def test_small_tables_are_solved_exactly(seed):
     rng = np.random.default_rng(seed)
     rows, columns = rng.integers(0, 2, 5), rng.integers(0, 2, 4)
     table = rng.poisson(np.where(rows[:, None] == columns, 8.0, 1.0)) + 1
-    found = cc.search_coclustering(sparse_counts(table), seed=seed)
-    reached = coclustering_cost(table, found.row_labels, found.column_labels)
+    found, _ = find(table, seed)
+    reached = coclustering_cost(table, *found.labels)
     lowest = min(
         coclustering_cost(table, a, b) for a, b in itertools.product(partitions_of(5), partitions_of(4))
     )
@@ -198,10 +198,10 @@ def test_small_tables_are_solved_exactly(seed):
 def test_planted_blocks_are_found(seed):
     rng = np.random.default_rng(seed)
     table, rows, columns = planted(rng, (300, 400), (5, 6), 30_000)
-    found = cc.search_coclustering(sparse_counts(table), seed=seed)
-    cost = coclustering_cost(table, found.row_labels, found.column_labels)
+    found, _ = find(table, seed)
+    cost = coclustering_cost(table, *found.labels)
     assert cost <= coclustering_cost(table, rows, columns) + 1e-6
-    assert len(set(zip(found.row_labels, rows, strict=True))) == len(set(rows))
+    assert len(set(zip(found.labels[0], rows, strict=True))) == len(set(rows))
 
 
 @pytest.mark.parametrize("seed", [0, 6, 9])
@@ -210,27 +210,27 @@ def test_blocks_hardly_worth_their_cost_are_found(seed):
     table, rows, columns = planted(np.random.default_rng(seed), (280, 250), (6, 6), 2100, spread=0.6)
     null = coclustering_cost(table, np.zeros(len(rows)), np.zeros(len(columns)))
     cost = coclustering_cost(table, rows, columns)
-    found = cc.search_coclustering(sparse_counts(table))
-    assert coclustering_cost(table, found.row_labels, found.column_labels) < min(cost, null)
+    found, _ = find(table)
+    assert coclustering_cost(table, *found.labels) < min(cost, null)
 
 
 @pytest.mark.parametrize("seed", range(4))
 def test_noise_is_one_block(seed):
     rng = np.random.default_rng(seed)
     table = random_table(rng, 60, 80, mean=0.3)
-    found = cc.search_coclustering(sparse_counts(table), seed=seed)
-    assert found.row_labels.max() == 0
-    assert found.column_labels.max() == 0
+    found, _ = find(table, seed)
+    assert found.labels[0].max() == 0
+    assert found.labels[1].max() == 0
     assert len(found.tree.axes) == 0
 
 
 def test_threads_change_nothing():
     rng = np.random.default_rng(0)
     table, _, _ = planted(rng, (900, 700), (6, 7), 20_000)
-    one, two, three = (cc.search_coclustering(sparse_counts(table), seed=1, n_threads=n) for n in (1, 2, 3))
+    one, two, three = (find(table, 1, n)[0] for n in (1, 2, 3))
     for other in (two, three):
-        np.testing.assert_array_equal(one.row_labels, other.row_labels)
-        np.testing.assert_array_equal(one.column_labels, other.column_labels)
+        np.testing.assert_array_equal(one.labels[0], other.labels[0])
+        np.testing.assert_array_equal(one.labels[1], other.labels[1])
         np.testing.assert_array_equal(one.tree.costs, other.tree.costs)
 
 
@@ -239,36 +239,60 @@ def test_short_table_of_log_factorials_changes_nothing(monkeypatch):
     rng = np.random.default_rng(0)
     table = random_table(rng, 30, 20, mean=300.0) * (1 + 3 * (np.arange(20) > 9))
     table[:15, :10] *= 2
-    whole = cc.search_coclustering(sparse_counts(table))
+    whole, _ = find(table)
     monkeypatch.setattr(state, "_TABLE_LIMIT", 5000)
-    short = cc.search_coclustering(sparse_counts(table))
-    np.testing.assert_array_equal(whole.row_labels, short.row_labels)
-    np.testing.assert_array_equal(whole.column_labels, short.column_labels)
+    short, _ = find(table)
+    np.testing.assert_array_equal(whole.labels[0], short.labels[0])
+    np.testing.assert_array_equal(whole.labels[1], short.labels[1])
     np.testing.assert_allclose(whole.tree.costs, short.tree.costs, rtol=1e-9, atol=1e-5)
-    assert whole.row_labels.max() > 0
+    assert whole.labels[0].max() > 0
 
 
 def test_time_limit_and_interruption_leave_a_whole_answer():
     rng = np.random.default_rng(0)
     table, _, _ = planted(rng, (300, 400), (5, 6), 20_000)
-    at_once = cc.search_coclustering(sparse_counts(table), time_limit=0.0)
-    assert at_once.ended == "time limit"
-    assert at_once.row_labels.shape == (table.shape[0],)
+    at_once, ended = find(table, time_limit=0.0)
+    assert ended == "time limit"
+    assert at_once.labels[0].shape == (table.shape[0],)
 
-    def interrupt(what, cost, n_rows, n_columns):
-        if what == "round 1":
+    def interrupt(progress):
+        if progress.text.startswith("round 1:"):
             raise KeyboardInterrupt
 
-    stopped = cc.search_coclustering(sparse_counts(table), progress=interrupt)
-    assert stopped.ended == "interrupted"
     null = coclustering_cost(table, np.zeros(table.shape[0]), np.zeros(table.shape[1]))
-    assert coclustering_cost(table, stopped.row_labels, stopped.column_labels) < null
+    for n_threads in (1, 2):
+        stopped, ended = find(table, n_threads=n_threads, progress=interrupt)
+        assert ended == "interrupted"
+        assert coclustering_cost(table, *stopped.labels) < null
+        assert len(stopped.tree.axes) == stopped.labels[0].max() + stopped.labels[1].max()
 
 
-def test_more_instances_than_counters_hold_is_an_error():
-    table = np.full((2, 2), 2**30)
-    with pytest.raises(ValueError, match="common factor"):
-        cc.search_coclustering(sparse_counts(table))
+def test_progress_reports_the_best_cost_and_level():
+    rng = np.random.default_rng(0)
+    table, _, _ = planted(rng, (300, 400), (5, 6), 20_000)
+    seen = []
+    found, _ = find(table, progress=seen.append)
+    null = coclustering_cost(table, np.zeros(table.shape[0]), np.zeros(table.shape[1]))
+    costs = [progress.cost for progress in seen]
+    assert costs == sorted(costs, reverse=True)
+    assert all(p.level == pytest.approx(1 - p.cost / null) for p in seen)
+    assert coclustering_cost(table, *found.labels) <= costs[-1] + 1e-6
+    assert seen[-1].done == found.n_rounds
+    assert "clusters" in seen[-1].text
+
+
+def test_each_step_of_effort_searches_longer():
+    rng = np.random.default_rng(4)
+    table, _, _ = planted(rng, (150, 120), (5, 6), 3_000)
+    runs = []
+    for effort in (0, None, 4, 5):
+        run = Run()
+        runs.append(run.call(cc.search_coclustering, sp.csr_array(table), effort=effort, run=run))
+    little, default, usual, more = runs
+    np.testing.assert_array_equal(default.labels[0], usual.labels[0])
+    assert little.n_rounds < usual.n_rounds == default.n_rounds < more.n_rounds
+    costs = [coclustering_cost(table, *found.labels) for found in (little, usual, more)]
+    assert costs[2] <= costs[1] <= costs[0] + 1e-6
 
 
 def test_blocks_that_no_split_of_one_axis_shows():
@@ -277,8 +301,8 @@ def test_blocks_that_no_split_of_one_axis_shows():
     rows, columns = rng.integers(0, 16, 500), rng.integers(0, 16, 500)
     density = np.where(rows[:, None] == columns, 0.4, 0.02)
     table = (rng.random((500, 500)) < density).astype(int)
-    found = cc.search_coclustering(sparse_counts(table))
-    cost = coclustering_cost(table, found.row_labels, found.column_labels)
+    found, _ = find(table)
+    cost = coclustering_cost(table, *found.labels)
     assert cost <= coclustering_cost(table, rows, columns) + 1e-6
 
 

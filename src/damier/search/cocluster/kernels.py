@@ -1,10 +1,10 @@
 """Kernels of the coclustering search: profiles, moves of values, splits of clusters.
 
-Paper 000, formula 5. Both axes are treated by the same kernels: *this* axis is the one whose values move, the
-*other* one is frozen. Symbols: ``T[k, j]`` instances of other cluster ``k`` and this cluster ``j``; ``N[j]``
-instances and ``m[j]`` values of cluster ``j``; ``lf[x]`` the logarithm of ``x!``. With ``log N_j!`` added to
-``log C(N_j + m_j - 1, m_j - 1)`` a cluster costs ``lf[N_j + m_j - 1] - lf[m_j - 1]``, a cell ``-lf[T]``; what
-depends on the numbers of clusters alone comes in as ``size[J]``.
+The criterion is formula 5 of Boullé (2011). Both axes are treated by the same kernels: *this* axis is the
+one whose values move, the *other* one is frozen. Symbols: ``T[k, j]`` instances of other cluster ``k`` and
+this cluster ``j``; ``N[j]`` instances and ``m[j]`` values of cluster ``j``; ``lf[x]`` the logarithm of
+``x!``. With ``log N_j!`` added to ``log C(N_j + m_j - 1, m_j - 1)`` a cluster costs ``lf[N_j + m_j - 1] -
+lf[m_j - 1]``, a cell ``-lf[T]``; what depends on the numbers of clusters alone comes in as ``size[J]``.
 
 The *profile* of a value is its row of counts over the other axis' clusters; it does not change while values
 of this axis move, so it is counted once per phase (``count_profiles``).
@@ -12,15 +12,17 @@ of this axis move, so it is counted once per phase (``count_profiles``).
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from damier.search.kernels import kernel, log_factorial
+from damier.search.kernels import CodeArray, FloatArray, IntArray, inner, kernel, log_factorial
 
-Array = npt.NDArray[Any]
+SideArray = npt.NDArray[np.int8]
+SingleArray = npt.NDArray[np.float32]
 
+# Counts for which `mean_move_costs` keeps what it has summed over the clusters.
 _COUNTS_KEPT = 64
 
 
@@ -28,29 +30,29 @@ class Profiles(NamedTuple):
     """Values of this axis: profiles, instances, clusters.
 
     The profile of value ``v`` is ``cluster[e]``, ``counts[e]`` for ``e`` from ``start[v]`` on, ``lengths[v]``
-    of them.
+    of them; ``totals[v]`` are its instances and ``labels[v]`` is its cluster.
     """
 
-    start: Array
-    lengths: Array
-    cluster: Array
-    counts: Array
-    totals: Array
-    labels: Array
+    start: IntArray
+    lengths: IntArray
+    cluster: CodeArray
+    counts: CodeArray
+    totals: IntArray
+    labels: CodeArray
 
 
 class Clusters(NamedTuple):
     """Clusters of this axis, and the tables that price them: see the symbols above."""
 
-    T: Array
-    N: Array
-    m: Array
-    size: Array
-    lf: Array
+    T: CodeArray
+    N: IntArray
+    m: IntArray
+    size: FloatArray
+    lf: FloatArray
 
 
-@kernel
-def cluster_cost(lf: Array, instances: int, values: int) -> float:
+@inner
+def cluster_cost(lf: FloatArray, instances: int, values: int) -> float:
     """Price one cluster of ``values`` values and ``instances`` instances; an empty one costs nothing."""
     if values == 0:
         return 0.0
@@ -61,25 +63,27 @@ def cluster_cost(lf: Array, instances: int, values: int) -> float:
 def count_profiles(
     first: int,
     last: int,
-    indptr: Array,
-    indices: Array,
-    counts: Array,
-    other_labels: Array,
+    start: IntArray,
+    entries: CodeArray,
+    counts: CodeArray,
+    other_labels: CodeArray,
     n_other: int,
-    lengths: Array,
-    profile_cluster: Array,
-    profile_count: Array,
+    lengths: IntArray,
+    profile_cluster: CodeArray,
+    profile_count: CodeArray,
 ) -> None:
-    """Count the entries of values ``first`` to ``last`` over the other axis' clusters.
+    """Count the entries of values ``first`` to ``last`` over the other axis' ``n_other`` clusters.
 
-    The profile of value ``v`` starts where its entries start, so that threads may share the output.
+    Value ``v`` occurs ``counts[e]`` times with value ``entries[e]`` of the other axis, whose cluster is
+    ``other_labels[entries[e]]``, for ``e`` from ``start[v]`` to ``start[v + 1]``. Its profile goes to the
+    last three arrays (see `Profiles`) and starts where its entries start, so that threads may share them.
     """
     count = np.zeros(n_other, np.int32)
     for v in range(first, last):
-        begin = indptr[v]
+        begin = start[v]
         end = begin
-        for e in range(begin, indptr[v + 1]):
-            k = other_labels[indices[e]]
+        for e in range(begin, start[v + 1]):
+            k = other_labels[entries[e]]
             if count[k] == 0:
                 profile_cluster[end] = k
                 end += 1
@@ -92,9 +96,8 @@ def count_profiles(
 
 
 @kernel
-def fill_cells(values: Profiles, T: Array) -> None:
-    """Sum the profiles of each cluster's values into ``T`` (other clusters x clusters)."""
-    T[:, :] = 0
+def fill_cells(values: Profiles, T: CodeArray) -> None:
+    """Add the profiles of each cluster's values to ``T`` (other clusters x clusters)."""
     for v in range(values.labels.shape[0]):
         j = values.labels[v]
         for e in range(values.start[v], values.start[v] + values.lengths[v]):
@@ -102,7 +105,7 @@ def fill_cells(values: Profiles, T: Array) -> None:
 
 
 @kernel
-def fill_steps(first: int, last: int, T: Array, lf: Array, steps: Array) -> None:
+def fill_steps(first: int, last: int, T: CodeArray, lf: FloatArray, steps: SingleArray) -> None:
     """Tabulate ``lf[T + c] - lf[T]`` in float32 for c = 1 .. C, lines ``first`` to ``last`` of ``T``.
 
     Adding a value to every cluster at once is then a sum of contiguous vectors.
@@ -114,9 +117,9 @@ def fill_steps(first: int, last: int, T: Array, lf: Array, steps: Array) -> None
                 steps[c, k, j] = log_factorial(lf, t + c + 1) - log_factorial(lf, t)
 
 
-@kernel
+@inner
 def _leaving_gain(v: int, values: Profiles, clusters: Clusters, n_live: int) -> float:
-    """Tell what the rest costs less when value ``v`` leaves its cluster, apart from where it goes."""
+    """Return what the rest costs less when value ``v`` leaves its cluster, apart from where it goes."""
     T, N, m, size, lf = clusters
     a = values.labels[v]
     begin = values.start[v]
@@ -131,22 +134,23 @@ def _leaving_gain(v: int, values: Profiles, clusters: Clusters, n_live: int) -> 
 
 @kernel
 def propose_moves(
-    order: Array,
+    order: IntArray,
     first: int,
     last: int,
     values: Profiles,
     clusters: Clusters,
-    steps: Array,
+    steps: SingleArray,
     open_slot: int,
     n_live: int,
-    proposals: Array,
-    margins: Array,
+    proposals: CodeArray,
+    margins: SingleArray,
 ) -> None:
     """Find the cluster that would take each of the values ``order[first:last]`` at least cost, -1 to stay.
 
-    The state is only read: scores are summed in single precision and the choice is checked again in double
-    precision when it is applied. ``open_slot`` is an empty cluster that may be opened, or -1. ``margins[v]``
-    receives what the best move would gain: far below zero, the value is settled.
+    The state is only read: scores are summed in single precision, from the table of ``fill_steps``, and the
+    choice is checked again in double precision when it is applied. ``open_slot`` is an empty cluster that may
+    be opened, or -1; ``n_live`` clusters are not empty. ``proposals[i]`` receives the cluster for value
+    ``order[i]`` and ``margins[v]`` what the best move would gain: far below zero, the value is settled.
     """
     T, N, m, size, lf = clusters
     J = T.shape[1]
@@ -195,16 +199,19 @@ def propose_moves(
 
 @kernel
 def apply_moves(
-    order: Array,
+    order: IntArray,
     first: int,
     last: int,
-    proposals: Array,
+    proposals: CodeArray,
     values: Profiles,
     clusters: Clusters,
-    steps: Array,
+    steps: SingleArray,
     n_live: int,
 ) -> tuple[float, int, int]:
-    """Carry out, in order, the proposals that lower the true cost; (cost change, moves, clusters left)."""
+    """Carry out, in order, the proposals that lower the true cost; (cost change, moves, clusters left).
+
+    Parameters as in ``propose_moves``; the values, the clusters and the table of steps are kept up to date.
+    """
     T, N, m, size, lf = clusters
     change = 0.0
     moved = 0
@@ -251,8 +258,10 @@ def apply_moves(
 
 
 @kernel
-def redraw_labels(order: Array, values: Profiles, clusters: Clusters, n_live: int, noise: Array) -> None:
-    """Take each value out in turn and put it where cost less ``noise[i]`` is least, worse or not.
+def redraw_labels(
+    order: IntArray, values: Profiles, clusters: Clusters, n_live: int, noise: FloatArray
+) -> None:
+    """Take each value of ``order`` out and put it where cost less ``noise[i]`` is least, worse or not.
 
     With Gumbel noise times a temperature this draws the cluster with probability exp(-cost / temperature).
     Any empty cluster may be opened.
@@ -295,32 +304,88 @@ def redraw_labels(order: Array, values: Profiles, clusters: Clusters, n_live: in
             T[values.cluster[e], b] += values.counts[e]
 
 
+class _Halves(NamedTuple):
+    """The two sides of a cluster being split: instances by other cluster, instances, values."""
+
+    cells: CodeArray
+    instances: IntArray
+    values: IntArray
+
+
+@inner
+def _put(v: int, to: int, sign: int, profiles: Profiles, halves: _Halves) -> None:
+    """Count value ``v`` in side ``to`` (``sign`` 1), or no longer (-1)."""
+    halves.instances[to] += sign * profiles.totals[v]
+    halves.values[to] += sign
+    for e in range(profiles.start[v], profiles.start[v] + profiles.lengths[v]):
+        halves.cells[to, profiles.cluster[e]] += np.int32(sign) * profiles.counts[e]
+
+
+@inner
+def _cheaper_side(v: int, s: int, profiles: Profiles, halves: _Halves, lf: FloatArray) -> int:
+    """Return the side where value ``v``, now in neither, costs less; side ``s`` where there is no telling."""
+    cells, instances, values = halves
+    o = 1 - s
+    n_v = profiles.totals[v]
+    d = cluster_cost(lf, instances[o] + n_v, values[o] + 1)
+    d -= cluster_cost(lf, instances[o], values[o])
+    d -= cluster_cost(lf, instances[s] + n_v, values[s] + 1)
+    d += cluster_cost(lf, instances[s], values[s])
+    for e in range(profiles.start[v], profiles.start[v] + profiles.lengths[v]):
+        k = profiles.cluster[e]
+        c = profiles.counts[e]
+        low = cells[s, k]
+        d += log_factorial(lf, low + c) - log_factorial(lf, low)
+        low = cells[o, k]
+        d -= log_factorial(lf, low + c) - log_factorial(lf, low)
+    return o if d < -1e-9 else s
+
+
+@inner
+def _change_sides(
+    order: IntArray, passes: int, profiles: Profiles, halves: _Halves, side: SideArray, lf: FloatArray
+) -> None:
+    """Let the values change sides while the cost falls, at most ``passes`` times; no side is left empty."""
+    for _ in range(passes):
+        changed = False
+        for i in range(order.shape[0]):
+            s = np.int64(side[i])
+            if halves.values[s] == 1:
+                continue
+            _put(order[i], s, -1, profiles, halves)
+            to = _cheaper_side(order[i], s, profiles, halves, lf)
+            _put(order[i], to, 1, profiles, halves)
+            side[i] = to
+            changed |= to != s
+        if not changed:
+            break
+
+
 @kernel
 def split_clusters(
     first: int,
     last: int,
-    member_start: Array,
-    orders: Array,
-    deals: Array,
+    member_start: IntArray,
+    orders: IntArray,
+    deals: SideArray,
     profiles: Profiles,
     clusters: Clusters,
     passes: int,
-    sides: Array,
-    changes: Array,
+    sides: SideArray,
+    changes: FloatArray,
 ) -> None:
     """Cut each of the clusters ``first`` to ``last`` in two, as well as a few local passes find.
 
     Try ``t`` takes the values of cluster ``j`` in the order ``orders[t, member_start[j]:member_start[j +
     1]]`` and deals them to two sides, on even tries as ``deals[t]`` says, on odd ones to the side where each
-    costs less; then values change sides while the cost falls. ``changes`` receives the best cost change
+    costs less; then values change sides, ``passes`` times at most. ``changes`` receives the best cost change
     (cells and clusters; the term of the numbers of clusters left out), ``sides`` the side of each value, 0
     or 1.
     """
     T, N, _, _, lf = clusters
     K = T.shape[0]
-    cells = np.zeros((2, K), np.int32)
-    instances = np.zeros(2, np.int64)
-    values = np.zeros(2, np.int64)
+    halves = _Halves(np.empty((2, K), np.int32), np.empty(2, np.int64), np.empty(2, np.int64))
+    cells, instances, values = halves
     for j in range(first, last):
         start, stop = member_start[j], member_start[j + 1]
         n_members = stop - start
@@ -330,64 +395,23 @@ def split_clusters(
         before = cluster_cost(lf, N[j], n_members)
         for k in range(K):
             before -= log_factorial(lf, T[k, j])
-        side = np.zeros(n_members, np.int8)
+        side = np.empty(n_members, np.int8)
         for t in range(orders.shape[0]):
             order = orders[t, start:stop]
-            cells[:, :] = 0
-            instances[:] = 0
-            values[:] = 0
-            for p in range(passes + 1):
-                changed = 0
-                for i in range(n_members):
-                    v = order[i]
-                    begin = profiles.start[v]
-                    end = begin + profiles.lengths[v]
-                    n_v = profiles.totals[v]
-                    s = np.int64(side[i])
-                    o = 1 - s
-                    if p == 0:
-                        s = np.int64(0)
-                        o = np.int64(1)
-                        if i <= 1:
-                            to = np.int64(i)  # the first two values go apart
-                        elif t % 2 == 0:
-                            to = np.int64(deals[t, v])
-                        else:
-                            to = np.int64(-1)
-                    elif values[s] == 1:
-                        continue
-                    else:
-                        to = np.int64(-1)
-                    if to < 0:
-                        # cost on the other side less cost on this one
-                        d = cluster_cost(lf, instances[o] + n_v, values[o] + 1)
-                        d -= cluster_cost(lf, instances[o], values[o])
-                        here = 0 if p == 0 else 1  # while dealing, the value is not on this side yet
-                        d -= cluster_cost(lf, instances[s] + (1 - here) * n_v, values[s] + 1 - here)
-                        d += cluster_cost(lf, instances[s] - here * n_v, values[s] - here)
-                        for e in range(begin, end):
-                            k = profiles.cluster[e]
-                            c = profiles.counts[e]
-                            low = cells[s, k] - here * c
-                            d += log_factorial(lf, low + c) - log_factorial(lf, low)
-                            low = cells[o, k]
-                            d -= log_factorial(lf, low + c) - log_factorial(lf, low)
-                        to = o if d < -1e-9 else s
-                    if p > 0:
-                        if to == s:
-                            continue
-                        instances[s] -= n_v
-                        values[s] -= 1
-                        for e in range(begin, end):
-                            cells[s, profiles.cluster[e]] -= profiles.counts[e]
-                    instances[to] += n_v
-                    values[to] += 1
-                    for e in range(begin, end):
-                        cells[to, profiles.cluster[e]] += profiles.counts[e]
-                    side[i] = to
-                    changed += 1
-                if changed == 0:
-                    break
+            for s in range(2):
+                instances[s] = 0
+                values[s] = 0
+                for k in range(K):
+                    cells[s, k] = 0
+            for i in range(n_members):
+                if i < 2:
+                    side[i] = i  # the first two values go apart
+                elif t % 2 == 0:
+                    side[i] = deals[t, order[i]]
+                else:
+                    side[i] = _cheaper_side(order[i], 0, profiles, halves, lf)
+                _put(order[i], side[i], 1, profiles, halves)
+            _change_sides(order, passes, profiles, halves, side, lf)
             after = cluster_cost(lf, instances[0], values[0]) + cluster_cost(lf, instances[1], values[1])
             for k in range(K):
                 after -= log_factorial(lf, cells[0, k]) + log_factorial(lf, cells[1, k])
@@ -398,14 +422,16 @@ def split_clusters(
 
 
 @kernel
-def mean_move_costs(values: Profiles, clusters: Clusters, typicality: Array) -> None:
-    """Mean cost of moving each value to another cluster, weighted by the clusters' instances.
+def mean_move_costs(values: Profiles, clusters: Clusters, typicality: FloatArray) -> None:
+    """Write the mean cost of moving each value to another cluster, weighted by the clusters' instances.
 
     The number of clusters is taken to stay as it is, also for a value alone in its cluster.
     """
     T, N, m, _, lf = clusters
     K, J = T.shape
-    everything = N.sum()
+    everything = 0
+    for j in range(J):
+        everything += N[j]
     # what c instances in other cluster k gain, summed over all clusters of this axis: the same for all values
     gains = np.full((_COUNTS_KEPT, K), -1.0)
     for v in range(values.labels.shape[0]):

@@ -1,29 +1,58 @@
 """Merges of the coclustering search: the cheapest pair of clusters again and again, on either axis.
 
-Symbols as in ``coclustering_kernels``; here ``T[i, j]`` has the row clusters first. ``D[a, b]`` (a < b) is
-what merging two clusters of one axis changes, cells and clusters together; the terms of the numbers of
-clusters are the same for all pairs of an axis and are added when the two axes are compared. A merge on one
-axis changes two lines of ``T``, so the other axis' ``D`` is corrected by the difference instead of being
-computed again.
+Symbols as in `damier.search.cocluster.kernels`; here the lines of ``T`` are the clusters of the axis at hand.
+``D[a, b]`` (a < b) is what merging two clusters of one axis changes, cells and clusters together; the terms
+of the numbers of clusters are the same for all pairs of an axis and are added when the two axes are compared.
+A merge on one axis changes two lines of ``T``, so the other axis' ``D`` is corrected by the difference
+instead of being computed again.
 """
 
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from damier.search.cocluster.kernels import cluster_cost
-from damier.search.kernels import kernel, log_factorial
+from damier.search.cocluster.kernels import SideArray, cluster_cost
+from damier.search.kernels import CodeArray, FloatArray, IntArray, inner, kernel, log_factorial
 
-Array = npt.NDArray[Any]
+
+class Side(NamedTuple):
+    """The clusters of one axis while they merge; clusters keep the numbers of the start.
+
+    ``T`` are the cells, a line per cluster of this axis; ``N`` and ``m`` instances and values of the
+    clusters; ``D`` what merging a pair changes. The first of ``live`` are the clusters that are left,
+    ascending, ``nearest[a]`` is the cheapest partner of ``a`` among those after it (-1 for the last), and
+    ``log_bell[J]`` prices J clusters.
+    """
+
+    T: CodeArray
+    N: IntArray
+    m: IntArray
+    D: FloatArray
+    live: IntArray
+    nearest: IntArray
+    log_bell: FloatArray
+
+
+class MergeTree(NamedTuple):
+    """Merges, in order.
+
+    Step ``s`` merged cluster ``gone[s]`` of axis ``axes[s]`` (0 rows, 1 columns) into ``kept[s]``;
+    ``costs[s]`` is the cost after it, counted from the one before the first step.
+    """
+
+    axes: SideArray
+    kept: IntArray
+    gone: IntArray
+    costs: FloatArray
 
 
 @kernel
-def fill_pairs(first: int, step: int, T: Array, N: Array, m: Array, lf: Array, D: Array) -> None:
-    """``D`` of the first axis of ``T``, lines ``first``, ``first + step``, ..."""
+def fill_pairs(first: int, step: int, side: Side, lf: FloatArray) -> None:
+    """Fill the lines ``first``, ``first + step``, ... of ``side.D``."""
+    T, N, m, D = side.T, side.N, side.m, side.D
     J = T.shape[0]
     alone, largest = _line_terms(T, lf)
     for a in range(first, J, step):
@@ -34,22 +63,24 @@ def fill_pairs(first: int, step: int, T: Array, N: Array, m: Array, lf: Array, D
             D[a, b] = d + alone[a] + alone[b] - _joint_term(T[a], T[b], within, lf)
 
 
-@kernel
-def _line_terms(T: Array, lf: Array) -> tuple[Array, Array]:
-    """For each line of ``T`` the sum of ``lf`` over its cells, and its largest cell."""
+@inner
+def _line_terms(T: CodeArray, lf: FloatArray) -> tuple[FloatArray, IntArray]:
+    """Return for each line of ``T`` the sum of ``lf`` over its cells, and its largest cell."""
     J, K = T.shape
-    alone = np.zeros(J)
-    largest = np.zeros(J, np.int64)
+    alone = np.empty(J, np.float64)
+    largest = np.empty(J, np.int64)
     for a in range(J):
+        alone[a] = 0.0
+        largest[a] = 0
         for k in range(K):
             alone[a] += log_factorial(lf, T[a, k])
             largest[a] = max(largest[a], T[a, k])
     return alone, largest
 
 
-@kernel
-def _joint_term(x: Array, y: Array, within: bool, lf: Array) -> float:
-    """Sum of ``lf`` over the cells of two lines put together; ``within`` promises that the table reaches."""
+@inner
+def _joint_term(x: CodeArray, y: CodeArray, within: bool, lf: FloatArray) -> float:
+    """Sum ``lf`` over the cells of two lines put together; ``within`` promises that the table reaches."""
     total = 0.0
     if within:
         # unsigned indices need no test for negative ones, and four sums need not wait for one another
@@ -70,92 +101,108 @@ def _joint_term(x: Array, y: Array, within: bool, lf: Array) -> float:
     return total
 
 
-@kernel
+@inner
 def _log_grid(n_instances: int, cells: int) -> float:
     """Log of C(N + G - 1, G - 1) without the terms that depend on N alone."""
     return math.lgamma(n_instances + cells) - math.lgamma(cells)
 
 
-@kernel
-def _nearest(live: Array, n_live: int, i: int, D: Array) -> int:
-    """Position in ``live`` of the cheapest partner after position ``i``; -1 for the last one."""
+@inner
+def _find_nearest(i: int, n_live: int, side: Side) -> None:
+    """Find the cheapest partner of cluster ``live[i]`` among those after it."""
+    a = side.live[i]
     best = -1
-    a = live[i]
     for h in range(i + 1, n_live):
-        if best < 0 or D[a, live[h]] < D[a, live[best]]:
-            best = h
+        b = side.live[h]
+        if best < 0 or side.D[a, b] < side.D[a, best]:
+            best = b
+    side.nearest[a] = best
+
+
+@inner
+def _cheapest(n_live: int, side: Side) -> int:
+    """Find the cluster that its nearest one takes at least cost; the only one when one is left."""
+    best: int = side.live[0]
+    for i in range(1, n_live - 1):
+        a = side.live[i]
+        if side.D[a, side.nearest[a]] < side.D[best, side.nearest[best]]:
+            best = a
     return best
 
 
-@kernel
-def _cheapest(live: Array, n_live: int, nearest: Array, D: Array) -> tuple[int, int]:
-    """Find the cheapest pair of an axis, as cluster numbers; (-1, -1) when one cluster is left."""
-    best = -1
-    for i in range(n_live - 1):
-        a = live[i]
-        if best < 0 or D[a, nearest[a]] < D[best, nearest[best]]:
-            best = a
-    if best < 0:
-        return -1, -1
-    return best, nearest[best]
+@inner
+def _correct_pairs(used: IntArray, x: IntArray, y: IntArray, D: FloatArray, lf: FloatArray) -> None:
+    """Correct ``D`` of the other axis before two lines of this one merge.
 
-
-@kernel
-def _merge_lines(
-    a: int,
-    b: int,
-    T: Array,
-    transposed: Array,
-    N: Array,
-    m: Array,
-    live: Array,
-    n_live: int,
-    nearest: Array,
-    D: Array,
-    other_live: Array,
-    n_other: int,
-    other_nearest: Array,
-    other_D: Array,
-    lf: Array,
-) -> None:
-    """Merge line ``b`` of ``T`` into line ``a`` and bring both axes' tables up to date."""
-    used = np.empty(n_other, np.int64)
-    of_a = np.empty(n_other, np.int64)
-    of_b = np.empty(n_other, np.int64)
-    alone = np.empty(n_other, np.float64)
-    n_used = 0
+    ``x`` and ``y`` are the two lines' cells with the clusters ``used`` of the other axis: those where at
+    least one is not empty. No other pair is concerned.
+    """
+    n_used = used.shape[0]
+    alone = np.empty(n_used, np.float64)
     largest = np.int64(0)
-    for h in range(n_other):
-        k = other_live[h]
-        x = np.int64(T[a, k])
-        y = np.int64(T[b, k])
-        if x > 0 or y > 0:
-            used[n_used] = k
-            of_a[n_used] = x
-            of_b[n_used] = y
-            alone[n_used] = log_factorial(lf, x + y) - log_factorial(lf, x) - log_factorial(lf, y)
-            n_used += 1
-        largest = max(largest, x + y)
     for h in range(n_used):
-        line = other_D[used[h]]
-        x = of_a[h]
-        y = of_b[h]
-        if 2 * largest < lf.shape[0]:
+        alone[h] = log_factorial(lf, x[h] + y[h]) - log_factorial(lf, x[h]) - log_factorial(lf, y[h])
+        largest = max(largest, x[h] + y[h])
+    # The table read directly where it reaches: this loop takes most of the time of all merges.
+    within = 2 * largest < lf.shape[0]
+    for h in range(n_used):
+        line = D[used[h]]
+        if within:
             for g in range(h + 1, n_used):
-                u = np.uint64(x + of_a[g])
-                w = np.uint64(y + of_b[g])
+                u = np.uint64(x[h] + x[g])
+                w = np.uint64(y[h] + y[g])
                 line[used[g]] += alone[h] + alone[g] - lf[u + w] + lf[u] + lf[w]
         else:
             for g in range(h + 1, n_used):
-                xu = x + of_a[g]
-                yw = y + of_b[g]
+                xu = x[h] + x[g]
+                yw = y[h] + y[g]
                 joint = log_factorial(lf, xu + yw) - log_factorial(lf, xu) - log_factorial(lf, yw)
                 line[used[g]] += alone[h] + alone[g] - joint
-    for k in used[:n_used]:
+
+
+@inner
+def _price_pairs(a: int, used: IntArray, n_live: int, side: Side, lf: FloatArray) -> None:
+    """Compute ``D`` of cluster ``a`` with every other one, its cells empty but for those ``used``."""
+    T, N, m, D = side.T, side.N, side.m, side.D
+    alone = 0.0
+    for k in used:
+        alone += log_factorial(lf, T[a, k])
+    for h in range(n_live):
+        c = side.live[h]
+        if c == a:
+            continue
+        d = cluster_cost(lf, N[a] + N[c], m[a] + m[c]) + alone
+        d -= cluster_cost(lf, N[a], m[a]) + cluster_cost(lf, N[c], m[c])
+        for k in used:
+            if T[c, k] > 0:
+                d += log_factorial(lf, T[c, k]) - log_factorial(lf, T[a, k] + T[c, k])
+            else:
+                d -= log_factorial(lf, T[a, k])
+        D[min(a, c), max(a, c)] = d
+
+
+@inner
+def _merge_lines(a: int, b: int, n_live: int, side: Side, n_other: int, other: Side, lf: FloatArray) -> None:
+    """Merge cluster ``b`` of ``side``, one of ``n_live``, into ``a`` and bring both sides up to date."""
+    T, N, m, D, live, nearest, _ = side
+    used = np.empty(n_other, np.int64)
+    n_used = 0
+    for k in other.live[:n_other]:
+        if T[a, k] > 0 or T[b, k] > 0:
+            used[n_used] = k
+            n_used += 1
+    used = used[:n_used]
+    of_a = np.empty(n_used, np.int64)
+    of_b = np.empty(n_used, np.int64)
+    for h in range(n_used):
+        of_a[h] = T[a, used[h]]
+        of_b[h] = T[b, used[h]]
+    _correct_pairs(used, of_a, of_b, other.D, lf)
+    for k in used:
         T[a, k] += T[b, k]
         T[b, k] = 0
-        transposed[k, a] = T[a, k]
-        transposed[k, b] = 0
+        other.T[k, a] = T[a, k]
+        other.T[k, b] = 0
     N[a] += N[b]
     m[a] += m[b]
     N[b] = 0
@@ -163,110 +210,66 @@ def _merge_lines(
     gone = 0
     while live[gone] != b:
         gone += 1
-    for h in range(gone, n_live - 1):
-        live[h] = live[h + 1]
     n_live -= 1
-    alone[0] = 0.0
-    for g in range(n_used):
-        of_a[g] += of_b[g]
-        alone[0] += log_factorial(lf, of_a[g])
-    for h in range(n_live):
-        c = live[h]
-        if c == a:
-            continue
-        d = cluster_cost(lf, N[a] + N[c], m[a] + m[c]) + alone[0]
-        d -= cluster_cost(lf, N[a], m[a]) + cluster_cost(lf, N[c], m[c])
-        for g in range(n_used):
-            y = np.int64(T[c, used[g]])
-            if y > 0:
-                d += log_factorial(lf, y) - log_factorial(lf, of_a[g] + y)
-            else:
-                d -= log_factorial(lf, of_a[g])
-        D[min(a, c), max(a, c)] = d
+    for h in range(gone, n_live):
+        live[h] = live[h + 1]
+    _price_pairs(a, used, n_live, side, lf)
     for h in range(n_live):
         c = live[h]
         if c == a or nearest[c] == a or nearest[c] == b:
-            best = _nearest(live, n_live, h, D)
-            nearest[c] = live[best] if best >= 0 else -1
+            _find_nearest(h, n_live, side)
         elif c < a and D[c, a] < D[c, nearest[c]]:
             nearest[c] = a
     for h in range(n_other):
-        best = _nearest(other_live, n_other, h, other_D)
-        other_nearest[other_live[h]] = other_live[best] if best >= 0 else -1
+        _find_nearest(h, n_other, other)
 
 
 @kernel
 def merge_down(
-    T: Array,
-    N1: Array,
-    m1: Array,
-    N2: Array,
-    m2: Array,
-    D1: Array,
-    D2: Array,
-    n_instances: int,
-    log_bell1: Array,
-    log_bell2: Array,
-    lf: Array,
-    patience: int,
-    axes: Array,
-    kept: Array,
-    gone: Array,
-    changes: Array,
+    sides: tuple[Side, Side], n_instances: int, patience: int, lf: FloatArray, tree: MergeTree
 ) -> int:
     """Merge the cheapest pair until one block is left or ``patience`` merges bring no new best; count them.
 
-    Step ``s`` merged cluster ``gone[s]`` of axis ``axes[s]`` into ``kept[s]``, ``changes[s]`` the cost
-    change of that step. Clusters keep the numbers of the start. All arguments but ``lf`` and the Bell tables
-    are used up.
+    ``sides`` are the rows and the columns, all clusters live, ``nearest`` still to be found; they are used
+    up. ``tree`` receives the merges, with room for all down to one block.
     """
-    J1, J2 = T.shape
-    transposed = T.T.copy()
-    live1 = np.arange(J1)
-    live2 = np.arange(J2)
-    nearest1 = np.full(J1, -1, np.int64)
-    nearest2 = np.full(J2, -1, np.int64)
-    for h in range(J1 - 1):
-        nearest1[h] = _nearest(live1, J1, h, D1)
-    for h in range(J2 - 1):
-        nearest2[h] = _nearest(live2, J2, h, D2)
+    n_live = np.empty(2, np.int64)
+    for axis in range(2):
+        n_live[axis] = sides[axis].T.shape[0]
+        for h in range(n_live[axis]):
+            _find_nearest(h, n_live[axis], sides[axis])
     steps = 0
     total = 0.0
     lowest = 0.0
     since = 0
-    while J1 > 1 or J2 > 1:
-        a1, b1 = _cheapest(live1, J1, nearest1, D1)
-        a2, b2 = _cheapest(live2, J2, nearest2, D2)
-        grid = _log_grid(n_instances, J1 * J2)
-        d1 = np.inf
-        d2 = np.inf
-        if a1 >= 0:
-            d1 = D1[a1, b1] + log_bell1[J1 - 1] - log_bell1[J1]
-            d1 += _log_grid(n_instances, (J1 - 1) * J2) - grid
-        if a2 >= 0:
-            d2 = D2[a2, b2] + log_bell2[J2 - 1] - log_bell2[J2]
-            d2 += _log_grid(n_instances, J1 * (J2 - 1)) - grid
-        if d1 <= d2:
-            _merge_lines(a1, b1, T, transposed, N1, m1, live1, J1, nearest1, D1, live2, J2, nearest2, D2, lf)
-            J1 -= 1
-            axes[steps] = 0
-            kept[steps] = a1
-            gone[steps] = b1
-            changes[steps] = d1
-        else:
-            _merge_lines(a2, b2, transposed, T, N2, m2, live2, J2, nearest2, D2, live1, J1, nearest1, D1, lf)
-            J2 -= 1
-            axes[steps] = 1
-            kept[steps] = a2
-            gone[steps] = b2
-            changes[steps] = d2
-        total += changes[steps]
+    while n_live[0] * n_live[1] > 1 and since < patience:
+        grid = _log_grid(n_instances, n_live[0] * n_live[1])
+        least = np.inf
+        chosen = 0
+        for axis in range(2):
+            J = n_live[axis]
+            if J == 1:
+                continue
+            side = sides[axis]
+            a = _cheapest(J, side)
+            change = side.D[a, side.nearest[a]] + side.log_bell[J - 1] - side.log_bell[J]
+            change += _log_grid(n_instances, (J - 1) * n_live[1 - axis]) - grid
+            if change < least:
+                least = change
+                chosen = axis
+        side = sides[chosen]
+        a = _cheapest(n_live[chosen], side)
+        b = side.nearest[a]
+        _merge_lines(a, b, n_live[chosen], side, n_live[1 - chosen], sides[1 - chosen], lf)
+        n_live[chosen] -= 1
+        total += least
+        tree.axes[steps] = chosen
+        tree.kept[steps] = a
+        tree.gone[steps] = b
+        tree.costs[steps] = total
         steps += 1
+        since += 1
         if total < lowest - 1e-9:
             lowest = total
             since = 0
-        else:
-            since += 1
-            if since >= patience:
-                break
     return steps

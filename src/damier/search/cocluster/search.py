@@ -1,65 +1,60 @@
 """The coclustering search: grow from a coarse start, move values, split clusters, merge past local minima.
 
-Paper 000, sections 4 and 5; formula 5 is the cost. A round splits every cluster of an axis in two where that
-costs little, lets values move, does the same on the other axis, then merges the cheapest pairs of clusters
-well past the first minimum and keeps the best. The numbers of clusters find themselves.
+The cost is formula 5 of Boullé (2011). A round splits every cluster of an axis in two where that costs
+little, lets values move, does the same on the other axis, then merges the cheapest pairs of clusters well
+past the first minimum and keeps the best. The numbers of clusters find themselves.
 """
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+from scipy import sparse
 
+from damier.search.cocluster.merge import MergeTree
 from damier.search.cocluster.spectral import nearest_centres
-from damier.search.cocluster.state import Array, CoclusteringSearch, MergeTree, SparseCounts, TimeUp
+from damier.search.cocluster.state import CoclusteringSearch
+from damier.search.kernels import FloatArray, IntArray
+from damier.search.run import Run, Stopped
 
-Progress = Callable[[str, float, int, int], None]
-
-# share of the cost that a round of each kind must gain for another one, at effort 1
+# Effort where a round of each kind must gain these shares of the cost for another one; each step doubles.
+_USUAL_EFFORT = 4
 _SMALL_GAINS = (2e-5, 1e-5, 1e-5)
-# share of the clusters that is split where splitting all of them no longer pays
+# Share of the clusters that is split where splitting all of them no longer pays.
 _FEW_SPLIT = 0.1
-# clusters of the starts, in turn: few serve the sparsest tables best, many show small blocks
+# Clusters of the starts, in turn: few serve the sparsest tables best, many show small blocks.
 _SPECTRAL_CENTRES = (48, 12, 24, 6)
 _ANNEALED_CLUSTERS = (8, 16, 2, 4, 32, 3)
-# draws of every value while the temperature falls: as many as this makes of entries, within bounds
+# Draws of every value while the temperature falls: as many as this makes of entries, within bounds.
 _ANNEALED_ENTRIES, _FEWEST_SWEEPS, _MOST_SWEEPS = 2_000_000, 20, 150
-# from so many entries on one start must do
+# From so many entries on one start must do.
 _LARGE = 400_000
-# tables with no more values than this on either side are also searched from single values
+# Tables with no more values than this on either side are also searched from single values.
 _FEW_VALUES = 128
 
 
 @dataclass(frozen=True, slots=True)
 class FoundCoclustering:
-    """What the search found; ``ended`` is ``"converged"``, ``"time limit"`` or ``"interrupted"``."""
+    """Clusters of each row and column, how typical each is of its cluster, and the merges to one block."""
 
-    row_labels: Array
-    column_labels: Array
-    row_typicality: Array
-    column_typicality: Array
+    labels: tuple[IntArray, IntArray]
+    typicality: tuple[FloatArray, FloatArray]
     tree: MergeTree
     n_rounds: int
-    ended: str
 
 
-class _Run:
-    """The schedule of one search, with the best state met so far."""
+class _Schedule:
+    """The order of the steps of one search, with the best state met so far."""
 
-    def __init__(self, search: CoclusteringSearch, effort: float, progress: Progress | None) -> None:
+    def __init__(self, search: CoclusteringSearch, factor: float) -> None:
         self.search = search
-        self.effort = effort
-        self.progress = progress
-        self.large = len(search.rows.entries) > _LARGE
+        self.factor = factor
+        self.n_entries = len(search.rows.entries)
+        self.large = self.n_entries > _LARGE
         self.n_rounds = 0
-        self.best_cost = search.cost()
-        self.best_labels = self._labels()
-
-    def _labels(self) -> tuple[Array, Array]:
-        return self.search.rows.labels.copy(), self.search.columns.labels.copy()
+        self.null_cost = self.best_cost = search.cost()
+        self.best_labels = search.labels
 
     def note(self, what: str) -> float:
         """Keep the state if it is the best so far; return its cost."""
@@ -68,14 +63,11 @@ class _Run:
             axis.close_gaps()
         cost = search.cost()
         if cost < self.best_cost - 1e-9 * abs(self.best_cost):
-            self.best_cost, self.best_labels = cost, self._labels()
-        if self.progress is not None:
-            self.progress(what, cost, search.rows.n_clusters, search.columns.n_clusters)
+            self.best_cost, self.best_labels = cost, search.labels
+        level = max(0.0, 1.0 - self.best_cost / self.null_cost) if self.null_cost > 0 else 0.0
+        sizes = f"{search.rows.n_clusters:,} x {search.columns.n_clusters:,} clusters"
+        search.run.report(f"{what}: {sizes}", cost=self.best_cost, level=level, done=self.n_rounds)
         return cost
-
-    def restore(self) -> None:
-        """Go back to the best state."""
-        self.search.rows.labels, self.search.columns.labels = (labels.copy() for labels in self.best_labels)
 
     def _move_both(self, passes: int) -> float:
         return self.search.move(0, passes) + self.search.move(1, passes)
@@ -84,11 +76,11 @@ class _Run:
         """Move and merge in turn: each gives the other new chances."""
         for _ in range(2):
             self._move_both(2)
-            # far enough past the first minimum to leave it, and not down to one block every time
+            # Far enough past the first minimum to leave it, and not down to one block every time.
             self.search.merge(max(100, sum(axis.n_clusters for axis in self.search.axes) // 6))
         self._move_both(2)
 
-    def from_single_values(self) -> None:
+    def _from_single_values(self) -> None:
         """Start with every value alone and merge."""
         for axis in self.search.axes:
             axis.labels = np.arange(axis.n_values, dtype=np.int32)
@@ -107,8 +99,8 @@ class _Run:
         for axis in search.axes:
             axis.labels = search.rng.integers(0, n_clusters, axis.n_values, np.int32)
             axis.close_gaps()
-        most = int(_MOST_SWEEPS * min(1.0, self.effort))
-        n_sweeps = max(_FEWEST_SWEEPS, min(most, _ANNEALED_ENTRIES // len(search.rows.entries)))
+        most = int(_MOST_SWEEPS * min(1.0, self.factor))
+        n_sweeps = max(_FEWEST_SWEEPS, min(most, _ANNEALED_ENTRIES // self.n_entries))
         for temperature in np.linspace(1, 0, n_sweeps):
             for side in (0, 1):
                 search.redraw(side, n_clusters, float(temperature))
@@ -127,36 +119,36 @@ class _Run:
         n_centres = _SPECTRAL_CENTRES[number % len(_SPECTRAL_CENTRES)]
         self._spectral_start(n_centres)
         self._polish()
-        cost, labels = self.note("spectral start"), self._labels()
+        cost, labels = self.note("spectral start"), self.search.labels
         if self.large and min(axis.n_clusters for axis in self.search.axes) >= n_centres:
             return cost  # every centre is worth its cost: far from noise, and annealing would not go further
         self._annealed_start(_ANNEALED_CLUSTERS[number % len(_ANNEALED_CLUSTERS)])
         self._polish()
         annealed = self.note("annealed start")
         if annealed > cost:
-            self.search.rows.labels, self.search.columns.labels = labels
+            self.search.labels = labels
         return min(cost, annealed)
 
-    def grow(self, start: int) -> None:
+    def _grow(self, start: int) -> None:
         """Start, then splits, moves and merges as long as they gain."""
         search = self.search
         cost = self._start(start)
-        own_labels, way = self._labels(), 0
+        own_labels, way = search.labels, 0
         for number in range(1000):
             if way == 0:
-                # splits that may cost a little: moves and merges decide
+                # Splits that may cost a little: moves and merges decide.
                 for side in (0, 1):
                     search.split(side, 1.0 if number < 3 else 0.3)
                     search.move(side, 3)
             elif way == 1:
-                # twice as many clusters can be too many: a few at a time
+                # Twice as many clusters can be too many: a few at a time.
                 for side in (0, 1):
                     if side:
                         self._polish()
                     search.split(side, 1.0, share=_FEW_SPLIT)
                     search.move(side, 2)
             else:
-                # what splits of one axis at a time do not see
+                # What splits of one axis at a time do not see.
                 for side in (0, 1):
                     search.split_along_vectors(side)
                 for _ in range(3):
@@ -165,24 +157,33 @@ class _Run:
             self.n_rounds += 1
             after = self.note(f"round {number + 1}")
             if after < cost:
-                gain, cost, own_labels = cost - after, after, self._labels()
+                gain, cost, own_labels = cost - after, after, search.labels
             else:
                 gain = 0.0
-                search.rows.labels, search.columns.labels = (labels.copy() for labels in own_labels)
-            if gain <= _SMALL_GAINS[way] / self.effort * abs(cost):
+                search.labels = own_labels
+            if gain <= _SMALL_GAINS[way] / self.factor * abs(cost):
                 way += 1
                 if way > 2:
                     break
 
+    def search_all(self) -> None:
+        """Search from as many starts as the table's size and the effort allow."""
+        if max(axis.n_values for axis in self.search.axes) <= _FEW_VALUES:
+            self._from_single_values()
+        n_starts = min(8, 100_000 // self.n_entries) + (not self.large)
+        for start in range(max(1, round(self.factor * n_starts))):
+            self._grow(start)
+
     def finish(self) -> MergeTree:
         """From the best state: moves until they gain next to nothing, merges down to one block."""
-        self.restore()
+        self.search.labels = self.best_labels
         try:
             while self._move_both(10) < -2e-6 * abs(self.best_cost):
                 pass
-        except (TimeUp, KeyboardInterrupt):
+        except Stopped:
             for axis in self.search.axes:
                 axis.close_gaps()
+        self.search.run.stop_clock()
         n_kept, tree = self.search.merge()
         while n_kept:
             n_kept, tree = self.search.merge()
@@ -190,78 +191,52 @@ class _Run:
 
 
 def search_coclustering(
-    table: SparseCounts,
-    *,
-    seed: int = 0,
-    n_threads: int = 1,
-    time_limit: float | None = None,
-    effort: float = 1.0,
-    progress: Progress | None = None,
+    table: sparse.csr_array, *, seed: int = 0, effort: int | None = None, run: Run
 ) -> FoundCoclustering:
     """Find a coclustering of low cost; the numbers of clusters are part of the answer.
 
     Parameters
     ----------
-    table : SparseCounts
+    table : CSR array of whole counts
+        Every row and every column has an entry, and the counts sum to less than 2^31.
     seed : int
-    n_threads : int
-        Changes the time, not the result.
-    time_limit : float, optional
-        Seconds after which the best state so far is finished and returned.
-    effort : float
-        The last rounds must gain less than 1e-5 / effort of the cost for the search to end; more restarts on
-        small tables.
-    progress : callable, optional
-        Called with what was done, its cost and both numbers of clusters.
+    effort : int, optional
+        4 by default. With each step up, the gains at which the search ends are halved and small tables are
+        searched from twice as many starts.
+    run : Run
+        When it is stopped, the best state so far is finished and returned.
     """
-    deadline = None if time_limit is None else time.monotonic() + time_limit
-    search = CoclusteringSearch(table, np.random.default_rng(seed), n_threads, deadline)
-    run = _Run(search, effort, progress)
-    ended = "converged"
+    search = CoclusteringSearch(table, np.random.default_rng(seed), run)
+    # Beyond some effort only the clock ends the search; the power is still to be a number.
+    effort = _USUAL_EFFORT if effort is None else min(effort, 100)
+    schedule = _Schedule(search, 2.0 ** (effort - _USUAL_EFFORT))
     try:
-        try:
-            if max(axis.n_values for axis in search.axes) <= _FEW_VALUES:
-                run.from_single_values()
-            n_entries = len(search.rows.entries)
-            n_starts = max(1, round(effort * (min(8, 100_000 // n_entries) + (not run.large))))
-            for start in range(n_starts):
-                run.grow(start)
-        except TimeUp:
-            ended = "time limit"
-        except KeyboardInterrupt:
-            ended = "interrupted"
-        if ended != "converged":
-            if run.n_rounds == 0:
-                search.merge()  # there may be nothing better yet than what this makes of the start
-            run.note(ended)
-        tree = run.finish()
-        row_typicality, column_typicality = search.typicality(0), search.typicality(1)
-    finally:
-        search.close()
-    rows, columns = search.rows.n_clusters, search.columns.n_clusters
-    numbers = [_reading_order(tree, 0, rows), _reading_order(tree, 1, columns)]
+        schedule.search_all()
+    except Stopped:
+        if schedule.n_rounds == 0:
+            search.merge()  # there may be nothing better yet than what this makes of the start
+        schedule.note("stopped")
+    tree = schedule.finish()
+    typicality = search.typicality(0), search.typicality(1)
     kept, gone = tree.kept.copy(), tree.gone.copy()
-    for axis, number in enumerate(numbers):
-        of_axis = tree.axes == axis
-        kept[of_axis], gone[of_axis] = number[kept[of_axis]], number[gone[of_axis]]
+    labels = []
+    for number, axis in enumerate(search.axes):
+        places = _reading_order(tree, number, axis.n_clusters)
+        labels.append(places[axis.labels])
+        of_axis = tree.axes == number
+        kept[of_axis], gone[of_axis] = places[kept[of_axis]], places[gone[of_axis]]
     return FoundCoclustering(
-        numbers[0][search.rows.labels],
-        numbers[1][search.columns.labels],
-        row_typicality,
-        column_typicality,
-        MergeTree(tree.axes, kept, gone, tree.costs),
-        run.n_rounds,
-        ended,
+        (labels[0], labels[1]), typicality, tree._replace(kept=kept, gone=gone), schedule.n_rounds
     )
 
 
-def _reading_order(tree: MergeTree, axis: int, n_clusters: int) -> Array:
-    """Numbers that put clusters which merge early side by side: their places along the tree's leaves."""
+def _reading_order(tree: MergeTree, axis: int, n_clusters: int) -> IntArray:
+    """Return numbers that make clusters which merge early neighbours: places along the tree's leaves."""
     leaves = [[j] for j in range(n_clusters)]
     for s in range(len(tree.axes)):
         if tree.axes[s] == axis:
             leaves[tree.kept[s]] += leaves[tree.gone[s]]
             leaves[tree.gone[s]] = []
-    number = np.empty(n_clusters, np.int64)
-    number[max(leaves, key=len)] = np.arange(n_clusters)
-    return number
+    places = np.empty(n_clusters, np.int64)
+    places[max(leaves, key=len)] = np.arange(n_clusters)
+    return places

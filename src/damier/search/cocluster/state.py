@@ -7,15 +7,11 @@ exact costs, so the result does not depend on the number of threads.
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
+from scipy import sparse
 from scipy.special import gammaln
 
 from damier.criteria import log_bell_table, log_factorials
@@ -31,62 +27,38 @@ from damier.search.cocluster.kernels import (
     redraw_labels,
     split_clusters,
 )
-from damier.search.cocluster.merge import fill_pairs, merge_down
+from damier.search.cocluster.merge import MergeTree, Side, fill_pairs, merge_down
 from damier.search.cocluster.spectral import principal_sides, singular_vectors
+from damier.search.kernels import CodeArray, FloatArray, IntArray
+from damier.search.run import Run, Stopped
 
-Array = npt.NDArray[Any]
-
-# log-factorials beyond this come from Stirling's series: 32 MB of table are enough
+# Log factorials beyond this come from Stirling's series: 32 MB of table are enough.
 _TABLE_LIMIT = 1 << 22
-# single-precision increments kept ready for the move kernel: 32 MB
+# Single-precision increments kept ready for the move kernel: 32 MB.
 _STEP_CELLS = 1 << 23
 
 
-@dataclass(frozen=True, slots=True)
-class SparseCounts:
-    """A table of counts by rows and by columns; every row and column holds at least one instance."""
+class Axis:
+    """One side of the table: its values, their entries, their clusters.
 
-    row_start: Array
-    row_entries: Array
-    row_counts: Array
-    column_start: Array
-    column_entries: Array
-    column_counts: Array
-
-
-@dataclass(frozen=True, slots=True)
-class MergeTree:
-    """Merges from the coclustering down to one block.
-
-    Step ``s`` merged cluster ``gone[s]`` of axis ``axes[s]`` (0 rows, 1 columns) into ``kept[s]``;
-    ``costs[s]`` is the cost after it, counted from the coclustering's own.
+    Parameters
+    ----------
+    table : CSR (rows) or CSC (columns) of whole counts
+        Every value has at least one entry.
     """
 
-    axes: Array
-    kept: Array
-    gone: Array
-    costs: Array
-
-
-class TimeUp(Exception):  # noqa: N818 -- the end of a search, not an error
-    """The time limit was met; the state is whole."""
-
-
-class Axis:
-    """One side of the table: its values, their entries, their clusters."""
-
-    def __init__(self, start: Array, entries: Array, counts: Array) -> None:
-        self.start = np.ascontiguousarray(start, dtype=np.int64)
-        self.entries = np.ascontiguousarray(entries, dtype=np.int32)
-        self.counts = np.ascontiguousarray(counts, dtype=np.int32)
-        self.totals: Array = np.add.reduceat(self.counts, self.start[:-1], dtype=np.int64)
+    def __init__(self, table: sparse.csr_array | sparse.csc_array) -> None:
+        self.start: IntArray = np.ascontiguousarray(table.indptr, dtype=np.int64)
+        self.entries: CodeArray = np.ascontiguousarray(table.indices, dtype=np.int32)
+        self.counts: CodeArray = np.ascontiguousarray(table.data, dtype=np.int32)
+        self.totals: IntArray = np.add.reduceat(self.counts, self.start[:-1], dtype=np.int64)
         self.n_values = len(self.totals)
-        self.labels: Array = np.zeros(self.n_values, np.int32)
-        self.lengths: Array = np.zeros(self.n_values, np.int64)
+        self.labels: CodeArray = np.zeros(self.n_values, np.int32)
+        self.lengths: IntArray = np.zeros(self.n_values, np.int64)
         n_entries = len(self.entries)
-        # more clusters than this do not pay: their pairs alone would fill the memory allowed
+        # More clusters than this do not pay: their pairs alone would fill the memory allowed.
         self.most_clusters = min(self.n_values, max(256, int(2 * np.sqrt(n_entries))))
-        self.log_bell: Array = np.ascontiguousarray(
+        self.log_bell: FloatArray = np.ascontiguousarray(
             log_bell_table(self.n_values, min(self.n_values, self.most_clusters + 64))
         )
 
@@ -103,51 +75,50 @@ class Axis:
 
 
 class CoclusteringSearch:
-    """State and steps of one search; `search_coclustering` is the way in."""
+    """State and steps of one search; `search_coclustering` is the way in.
 
-    def __init__(
-        self,
-        table: SparseCounts,
-        rng: np.random.Generator,
-        n_threads: int = 1,
-        deadline: float | None = None,
-        cells_per_row_cluster: int | None = None,
-    ) -> None:
-        self.rows = Axis(table.row_start, table.row_entries, table.row_counts)
-        self.columns = Axis(table.column_start, table.column_entries, table.column_counts)
+    A step that was begun is finished, whatever `run` says: between steps the state is whole.
+
+    Parameters
+    ----------
+    table : CSR array of whole counts
+        Every row and every column has an entry, and the counts sum to less than 2^31.
+    rng : numpy.random.Generator
+    run : Run
+    """
+
+    def __init__(self, table: sparse.csr_array, rng: np.random.Generator, run: Run) -> None:
+        self.rows = Axis(table)
+        self.columns = Axis(table.tocsc())
         self.axes = (self.rows, self.columns)
         self.n_instances = int(self.rows.totals.sum())
-        if self.n_instances >= 2**31:
-            raise ValueError(
-                f"the table holds {self.n_instances} instances; at most {2**31 - 1} can be coclustered. "
-                "Divide the counts by a common factor"
-            )
         self.rng = rng
-        # more than there are column clusters when these stand for the occupied cells of a larger grid
-        self.cells_per_row_cluster = cells_per_row_cluster
-        self.deadline = deadline
-        self.n_threads = max(1, n_threads)
-        self._pool = ThreadPoolExecutor(self.n_threads) if self.n_threads > 1 else None
+        self.run = run
         longest = self.n_instances + max(self.rows.n_values, self.columns.n_values) + 1
-        self.lf: Array = log_factorials(min(_TABLE_LIMIT, longest))
+        self.lf: FloatArray = log_factorials(min(_TABLE_LIMIT, longest))
         n_entries = len(self.rows.entries)
-        # profiles of the axis at work; one pair of arrays serves both
-        self.profile_cluster: Array = np.empty(n_entries, np.int32)
-        self.profile_count: Array = np.empty(n_entries, np.int32)
+        # Profiles of the axis at work; one pair of arrays serves both.
+        self.profile_cluster: CodeArray = np.empty(n_entries, np.int32)
+        self.profile_count: CodeArray = np.empty(n_entries, np.int32)
         fixed = np.log(self.rows.n_values) + np.log(self.columns.n_values)
         fixed -= gammaln(self.rows.totals + 1.0).sum() + gammaln(self.columns.totals + 1.0).sum()
         self._fixed_cost = float(fixed)
-        self._vectors: tuple[Array, Array] | None = None
+        self._vectors: tuple[FloatArray, FloatArray] | None = None
 
-    def close(self) -> None:
-        """End the threads."""
-        if self._pool is not None:
-            self._pool.shutdown()
+    @property
+    def labels(self) -> tuple[CodeArray, CodeArray]:
+        """Copies of the clusters of the rows and of the columns."""
+        return self.rows.labels.copy(), self.columns.labels.copy()
+
+    @labels.setter
+    def labels(self, labels: tuple[CodeArray, CodeArray]) -> None:
+        for axis, of_axis in zip(self.axes, labels, strict=True):
+            axis.labels = of_axis.copy()
 
     # ----- parts of the cost
 
-    def cells(self) -> Array:
-        """Row clusters x column clusters."""
+    def cells(self) -> CodeArray:
+        """Return the instances of each block: row clusters x column clusters."""
         n_rows, n_columns = self.rows.n_clusters, self.columns.n_clusters
         self._count_profiles(0)
         T = np.zeros((n_columns, n_rows), np.int32)
@@ -155,7 +126,7 @@ class CoclusteringSearch:
         return np.ascontiguousarray(T.T)
 
     def cost(self) -> float:
-        """Price the state by formula 5."""
+        """Price the state by formula 5 of Boullé (2011)."""
         T = self.cells()
         J1, J2 = T.shape
         n = self.n_instances
@@ -166,12 +137,10 @@ class CoclusteringSearch:
             cost += (gammaln(instances + values) - gammaln(values)).sum()
         return float(cost)
 
-    def _size_costs(self, axis: int, most: int) -> Array:
-        """Terms of the number of clusters of an axis, 0 .. ``most``, the other axis as it is."""
+    def _size_costs(self, axis: int, most: int) -> FloatArray:
+        """Return the terms of the number of clusters of an axis, 0 .. ``most``, the other axis as it is."""
         n_clusters = np.arange(most + 1)
         per_cluster = self.axes[1 - axis].n_clusters
-        if axis == 0 and self.cells_per_row_cluster is not None:
-            per_cluster = self.cells_per_row_cluster
         n_cells = np.maximum(n_clusters * float(per_cluster), 1.0)
         costs = gammaln(self.n_instances + n_cells) - gammaln(n_cells)
         log_bell = self.axes[axis].log_bell
@@ -180,31 +149,22 @@ class CoclusteringSearch:
         costs[0] = 0.0
         return np.asarray(costs)
 
-    # ----- threads and time
+    # ----- threads
 
     def _in_parts(self, n: int, work: Callable[[int, int], None], smallest: int = 32) -> None:
-        """Do ``work(first, last)`` over 0 .. n, the parts shared among the threads."""
-        n_parts = min(4 * self.n_threads, n // smallest)
-        if self._pool is None or n_parts < 2:
-            work(0, n)
-            return
-        cuts = [n * i // n_parts for i in range(n_parts + 1)]
-        # every part is waited for, also when the wait is interrupted: the arrays must stay whole
-        tasks = [self._pool.submit(work, first, last) for first, last in pairwise(cuts)]
-        try:
-            for task in tasks:
-                task.result()
-        except BaseException:
-            for task in tasks:
-                task.cancel()
-            for task in tasks:
-                if not task.cancelled():
-                    task.result()
-            raise
+        """Do ``work(first, last)`` over 0 .. n, in parts shared among the threads.
 
-    def _check_time(self) -> None:
-        if self.deadline is not None and time.monotonic() > self.deadline:
-            raise TimeUp
+        The work must come out the same when it is done twice.
+        """
+        n_parts = min(4 * self.run.n_threads, n // smallest)
+        if self.run.n_threads > 1 and n_parts > 1 and not self.run.stopped:
+            cuts = [n * i // n_parts for i in range(n_parts + 1)]
+            try:
+                self.run.map(lambda part: work(*part), list(pairwise(cuts)))
+                return
+            except Stopped:
+                pass  # the step is finished all the same
+        work(0, n)
 
     # ----- steps
 
@@ -229,14 +189,14 @@ class CoclusteringSearch:
         self._in_parts(this.n_values, work, smallest=256)
 
     def _profiles(self, axis: int) -> Profiles:
-        """Values of an axis as the kernels want them, their profiles as last counted."""
+        """Return the values of an axis as the kernels take them, their profiles as last counted."""
         this = self.axes[axis]
         return Profiles(
             this.start, this.lengths, self.profile_cluster, self.profile_count, this.totals, this.labels
         )
 
     def _clusters(self, axis: int, n_slots: int) -> tuple[Profiles, Clusters]:
-        """Count profiles and cells of an axis, with room for ``n_slots`` clusters."""
+        """Count profiles and cells of an axis, with space for ``n_slots`` clusters."""
         self._count_profiles(axis)
         values = self._profiles(axis)
         T = np.zeros((self.axes[1 - axis].n_clusters, n_slots), np.int32)
@@ -271,7 +231,7 @@ class CoclusteringSearch:
             batch = max(128, len(order) // 32)
             n_moved = 0
             for begin in range(0, len(order), batch):
-                self._check_time()
+                self.run.check()
                 end = min(len(order), begin + batch)
                 empty = np.flatnonzero(m == 0)
                 open_slot = int(empty[0]) if len(empty) and n_live < len(this.log_bell) - 1 else -1
@@ -279,7 +239,7 @@ class CoclusteringSearch:
                 def propose(
                     first: int,
                     last: int,
-                    order: Array = order,
+                    order: IntArray = order,
                     begin: int = begin,
                     slots: tuple[int, int] = (open_slot, n_live),
                 ) -> None:
@@ -303,7 +263,7 @@ class CoclusteringSearch:
 
     def redraw(self, axis: int, most: int, temperature: float) -> None:
         """Draw the cluster of every value of an axis again, the cheaper the likelier, among ``most``."""
-        self._check_time()
+        self.run.check()
         this = self.axes[axis]
         n_live = this.n_clusters
         values, clusters = self._clusters(axis, max(most, n_live))
@@ -311,8 +271,8 @@ class CoclusteringSearch:
         redraw_labels(self.rng.permutation(this.n_values), values, clusters, n_live, noise)
         this.close_gaps()
 
-    def typicality(self, axis: int) -> Array:
-        """Mean cost of moving each value of an axis to another cluster; 0 when there is one cluster."""
+    def typicality(self, axis: int) -> FloatArray:
+        """Return the mean cost of moving each value of an axis to another cluster; 0 if there is none."""
         this = self.axes[axis]
         values, clusters = self._clusters(axis, this.n_clusters)
         found = np.zeros(this.n_values)
@@ -327,7 +287,7 @@ class CoclusteringSearch:
         No more than a ``share`` of the clusters are split, those where it costs least.
         """
         this = self.axes[axis]
-        self._check_time()
+        self.run.check()
         J = this.n_clusters
         values, clusters = self._clusters(axis, J)
         orders = np.stack([np.lexsort((self.rng.random(this.n_values), this.labels)) for _ in range(tries)])
@@ -354,8 +314,8 @@ class CoclusteringSearch:
             n_split += 1
         return n_split
 
-    def vectors(self) -> tuple[Array, Array]:
-        """Rows and columns placed by the table's singular vectors, worked out once."""
+    def vectors(self) -> tuple[FloatArray, FloatArray]:
+        """Return rows and columns placed by the table's singular vectors, worked out once."""
         if self._vectors is None:
             rows = self.rows
             self._vectors = singular_vectors(
@@ -379,61 +339,45 @@ class CoclusteringSearch:
         best.
         """
         T = self.cells()
-        J1, J2 = T.shape
-        most = J1 + J2 - 2
-        tree_axes, kept, gone = np.zeros(most, np.int8), np.zeros(most, np.int64), np.zeros(most, np.int64)
-        changes = np.zeros(most)
-        sides = []
-        for axis, lines in ((self.rows, T), (self.columns, np.ascontiguousarray(T.T))):
-            N, m = lines.sum(axis=1, dtype=np.int64), np.bincount(axis.labels)
-            D = np.empty((len(N), len(N)))
-            step = 4 * self.n_threads
-
-            def work(
-                first: int,
-                last: int,
-                lines: Array = lines,
-                N: Array = N,
-                m: Array = m,
-                D: Array = D,
-                step: int = step,
-            ) -> None:
-                for i in range(first, last):
-                    fill_pairs(i, step, lines, N, m, self.lf, D)
-
-            self._in_parts(step, work, smallest=1)
-            sides.append((N, m, D))
-        (N1, m1, D1), (N2, m2, D2) = sides
-        n_steps = merge_down(
-            T,
-            N1,
-            m1,
-            N2,
-            m2,
-            D1,
-            D2,
-            self.n_instances,
-            self.rows.log_bell,
-            self.columns.log_bell,
-            self.lf,
-            most if patience is None else patience,
-            tree_axes,
-            kept,
-            gone,
-            changes,
+        lines = (T, T.T.copy())
+        most = sum(T.shape) - 2
+        rows, columns = (
+            self._merge_side(axis, of_axis) for axis, of_axis in zip(self.axes, lines, strict=True)
         )
-        totals = np.concatenate([[0.0], np.cumsum(changes[:n_steps])])
-        # of equal costs the one with fewer clusters
-        best = n_steps - int(np.argmin(totals[::-1])) if n_steps else 0
-        tree = MergeTree(tree_axes[:n_steps], kept[:n_steps], gone[:n_steps], totals[1:])
+        tree = MergeTree(
+            np.zeros(most, np.int8), np.zeros(most, np.int64), np.zeros(most, np.int64), np.zeros(most)
+        )
+        n_steps = merge_down(
+            (rows, columns), self.n_instances, most if patience is None else patience, self.lf, tree
+        )
+        axes, kept, gone, costs = tree
+        tree = MergeTree(axes[:n_steps], kept[:n_steps], gone[:n_steps], costs[:n_steps])
+        totals = np.concatenate([[0.0], tree.costs])
+        # Of equal costs the one with fewer clusters.
+        best = n_steps - int(np.argmin(totals[::-1]))
         for number, axis in enumerate(self.axes):
             axis.labels = merged_labels(tree, number, best, axis.n_clusters)[axis.labels]
             axis.close_gaps()
         return best, tree
 
+    def _merge_side(self, axis: Axis, T: CodeArray) -> Side:
+        """Prepare the clusters of an axis, the lines of ``T``, for merging."""
+        J = len(T)
+        N, m = T.sum(axis=1, dtype=np.int64), np.bincount(axis.labels)
+        side = Side(T, N, m, np.empty((J, J)), np.arange(J), np.empty(J, np.int64), axis.log_bell)
+        # Lines grow shorter: each part takes every so manieth one.
+        step = 4 * self.run.n_threads
 
-def merged_labels(tree: MergeTree, axis: int, n_steps: int, n_clusters: int) -> Array:
-    """Tell where each cluster of an axis is after ``n_steps`` merges: the number of the cluster kept."""
+        def work(first: int, last: int) -> None:
+            for i in range(first, last):
+                fill_pairs(i, step, side, self.lf)
+
+        self._in_parts(step, work, smallest=1)
+        return side
+
+
+def merged_labels(tree: MergeTree, axis: int, n_steps: int, n_clusters: int) -> CodeArray:
+    """Return where each cluster of an axis is after ``n_steps`` merges: the number of the cluster kept."""
     into = np.arange(n_clusters, dtype=np.int32)
     for s in range(n_steps - 1, -1, -1):
         if tree.axes[s] == axis:
