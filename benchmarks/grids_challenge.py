@@ -5,6 +5,7 @@ Run by ``python -m benchmarks.grids --only ada challenge``.
 
 from __future__ import annotations
 
+import argparse
 import math
 
 import numpy as np
@@ -17,7 +18,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OrdinalEncoder
 
 from benchmarks.datasets import load
-from benchmarks.grids_common import Options, cost_of, say
+from benchmarks.grids_common import cost_of, draws
+from benchmarks.records import Record
 from damier import DataGridClassifier, DataGridEnsembleClassifier
 
 LOW_OCCUPATIONS = (
@@ -74,7 +76,7 @@ def with_nan(X: pd.DataFrame) -> pd.DataFrame:
     return X.assign(**text)
 
 
-def ada(options: Options) -> None:
+def ada(record: Record, options: argparse.Namespace) -> None:
     """Compare Ada with the challenge's result and with the grid of table 4."""
     train, *tests = ada_outside()
     X, y = train
@@ -99,26 +101,27 @@ def ada(options: Options) -> None:
         if b > 1806 and b < X["capitalLoss"].max()
     )
     crossed = " x ".join(f"{name} {p.n_parts}" for name, p in grid.partitions.items())
-    say(
-        "Ada, table 4",
-        f"6 of 14, 57 cells, cost {second:.2f}",
+    record.figure(
+        "Ada's grid",
+        "grid of least cost",
         f"{crossed}, {len(grid.cells)} cells, {grid.cost:.2f}",
+        f"6 of 14 columns, 57 cells, cost {second:.2f} (Boullé)",
     )
     ensemble = DataGridEnsembleClassifier(
-        random_state=0, n_jobs=options.n_jobs, n_grids=options.draws(4000, 200)
+        random_state=0, n_jobs=options.n_jobs, n_grids=draws(options, 4000, 200)
     )
-    for kind, model, paper, wanted in (
-        ("best grid", single, 0.2058, 0.205),
-        ("ensemble", ensemble, 0.1756, 0.175),
-        ("gradient boosting", _boosting(X), None, None),
+    for kind, model, published in (
+        ("best grid", single, "0.2058"),
+        ("ensemble", ensemble, "0.1756"),
+        ("gradient boosting", _boosting(X), ""),
     ):
         for how, held_out in (("rows fitted", False), ("rows held out", True)):
             chosen = tuned(model, train, held_out)
             errors = [balanced_error(chosen, test) for test in tests]
-            say(
-                f"Ada prior, {kind}, threshold from {how}",
-                "" if wanted is None else f"{wanted} or less (paper {paper})",
-                f"{errors[0]:.4f} on all rows outside, {errors[1]:.4f} on the challenge's",
+            record.row(
+                "Ada: balanced error outside the rows of the challenge",
+                ["model", "threshold from", "all rows outside", "rows the challenge kept", "published"],
+                [kind, how, f"{errors[0]:.4f}", f"{errors[1]:.4f}", published],
             )
 
 
@@ -151,21 +154,21 @@ def soil_as_one(X: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(kept)
 
 
-def challenge(options: Options) -> None:
+def challenge(record: Record, options: argparse.Namespace) -> None:
     """Cross-validate the other sets of the challenge."""
     n_folds = 2 if options.quick else 10
-    for name, *wanted in (
-        ("ada_agnostic", 0.2068, 0.1761, None),
-        ("sylva_agnostic", 0.0211, 0.0158, None),
-        ("sylva_prior", 0.0099, 0.0228, None),
-        ("hiva_agnostic", 0.3661, 0.3242, None),
+    for name, *published in (
+        ("ada_agnostic", 0.2068, 0.1761, ""),
+        ("sylva_agnostic", 0.0211, 0.0158, ""),
+        ("sylva_prior", 0.0099, 0.0228, ""),
+        ("hiva_agnostic", 0.3661, 0.3242, ""),
     ):
         data = load(name)
         X, y = soil_as_one(data.X.reset_index(drop=True)), (data.y == "1").to_numpy()
         models = {
             "best grid": DataGridClassifier(random_state=0, n_jobs=options.n_jobs),
             "ensemble": DataGridEnsembleClassifier(
-                random_state=0, n_jobs=options.n_jobs, n_grids=options.draws(300, 60)
+                random_state=0, n_jobs=options.n_jobs, n_grids=draws(options, 300, 60)
             ),
             "gradient boosting": _boosting(X),
         }
@@ -175,9 +178,15 @@ def challenge(options: Options) -> None:
                 # boosting fits its own rows too well to tune on them
                 chosen = tuned(model, (X.iloc[train], y[train]), held_out=kind == "gradient boosting")
                 errors[kind].append(balanced_error(chosen, (X.iloc[test], y[test])))
-        for (kind, found), figure in zip(errors.items(), wanted, strict=True):
-            say(
-                f"{name}, {kind}, {n_folds}-fold balanced error",
-                "" if figure is None else f"{figure}",
-                f"{np.mean(found):.4f} +- {np.std(found) / math.sqrt(n_folds):.4f}",
-            )
+        record.row(
+            f"The other sets of the challenge, {n_folds} folds: balanced error",
+            ["set", *(part for kind in models for part in (f"{kind} (standard error)", "published"))][:-1],
+            [
+                name,
+                *(
+                    part
+                    for found, figure in zip(errors.values(), published, strict=True)
+                    for part in (f"{np.mean(found):.4f} ({np.std(found) / math.sqrt(n_folds):.4f})", figure)
+                ),
+            ][:-1],
+        )

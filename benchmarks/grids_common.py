@@ -1,30 +1,17 @@
-"""What the sections of the grid benchmark share: how much to do, lines of a table, the cost of a grid."""
+"""What the parts of the grid benchmark share: how many draws, and the cost of a grid."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import argparse
 
 import numpy as np
 
 from damier.criteria import grid_cost
 
 
-@dataclass(frozen=True)
-class Options:
-    """How much to do."""
-
-    quick: bool
-    peers: bool
-    n_jobs: int
-
-    def draws(self, full: int, quick: int) -> int:
-        """Draws at full size or in a hurry."""
-        return quick if self.quick else full
-
-
-def say(what: str, wanted: str, measured: str) -> None:
-    """Print a line of the table."""
-    print(f"{what:<58} | {wanted:<34} | {measured}", flush=True)
+def draws(options: argparse.Namespace, full: int, quick: int) -> int:
+    """Return the number of draws at full size or in a hurry."""
+    return quick if options.quick else full
 
 
 def cost_of(

@@ -64,7 +64,7 @@ class Record:
         self._console.print(text, highlight=False, markup=False)
 
     def row(self, title: str, columns: Sequence[str], cells: Sequence[Any]) -> None:
-        """Print a row as soon as it is measured; `close` makes the table of it."""
+        """Print a row as soon as it is measured; `close` keeps the rows as a table."""
         known, rows = self._open.setdefault(title, (columns, []))
         if not rows:
             self.say(f"\n{title}\n  {' | '.join(known)}")
@@ -72,13 +72,13 @@ class Record:
         self.say(f"  {' | '.join(rows[-1])}")
 
     def figure(self, title: str, problem: str, measured: Any, beside: Any = "") -> None:
-        """Print a figure, with the published or a peer's one beside it; `close` makes the table of them."""
+        """Print a figure, with the published or a peer's one beside it, as `row` does."""
         self.row(title, FIGURES, [problem, measured, beside])
 
     def close(self, title: str, note: str = "") -> None:
-        """Make a table of the rows printed under a title, if there are any."""
+        """Keep the rows printed under a title as a table, if there are any."""
         if title in self._open:
-            self.table(title, *self._open.pop(title), note=note)
+            self._keep(title, *self._open.pop(title), note)
 
     def table(
         self, title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]], note: str = ""
@@ -89,6 +89,9 @@ class Record:
         for row in cells:
             shown.add_row(*row)
         self._console.print(shown)
+        self._keep(title, columns, cells, note)
+
+    def _keep(self, title: str, columns: Sequence[str], cells: list[list[str]], note: str) -> None:
         if note:
             self.say(note)
         self.tables.append(
@@ -117,6 +120,7 @@ def run(
     description: str | None,
     parts: Mapping[str, Part],
     arguments: Mapping[str, Mapping[str, Any]] | None = None,
+    before: Part | None = None,
 ) -> None:
     """Run the parts of a benchmark that the command line names, all of them by default.
 
@@ -130,6 +134,8 @@ def run(
         Name of each part -> a function of the record and the options.
     arguments : mapping, optional
         Further arguments: name -> keywords of ``add_argument``.
+    before : callable, optional
+        Called first, with a record that is not kept: compiles what is timed later.
     """
     parser = argparse.ArgumentParser(
         description=description, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -142,6 +148,8 @@ def run(
     options = parser.parse_args()
     if options.quick and options.record:
         parser.error("--record keeps figures of full runs: leave --quick out.")
+    if before is not None:
+        before(Record(benchmark), options)
     for name in options.only:
         record = Record(benchmark)
         try:
