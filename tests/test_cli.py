@@ -113,6 +113,24 @@ def test_whole_number_targets_are_named_as_in_the_file(here):
     assert json.loads((here / "t.json").read_text("utf-8"))["target"]["classes"] == ["0", "1"]
 
 
+def test_a_target_that_looks_like_a_number_is_asked_about(here):
+    rows = "".join(f"{i % 7},{i * 3}\n" for i in range(300))
+    (here / "d.csv").write_text("a,price\n" + rows)
+    told = failed(1, "report", "d.csv", "-t", "price")
+    assert "price looks like a number: 300 values in 300 rows" in told
+    assert "--target-type classes" in told
+    result = run("report", "d.csv", "-t", "price", "--target-type", "classes", "--grid", "0")
+    assert result.exit_code == 0
+
+
+def test_none_and_null_are_classes_of_a_target(here):
+    damage = ["None", "Minor", "null", "N/A"] * 20
+    (here / "d.csv").write_text("a,damage\n" + "".join(f"{i},{d}\n" for i, d in enumerate(damage)))
+    run("report", "d.csv", "-t", "damage", "--grid", "0", "--json", "d.json", "--no-classifier")
+    summary = json.loads((here / "d.json").read_text())
+    assert summary["target"]["classes"] == ["Minor", "None", "null"]
+
+
 def test_targets_beyond_whole_numbers_stay_what_they_are(here):
     (here / "t.csv").write_text("x,y\n" + "1,1e300\n2,2e300\n" * 9)
     run("report", "t.csv", "-t", "y", "--json", "t.json")

@@ -11,7 +11,14 @@ import pyarrow as pa
 import pytest
 from scipy import sparse
 
-from damier.intake import CategoricalColumn, NumericColumn, as_categorical, read_column, read_table
+from damier.intake import (
+    CategoricalColumn,
+    NumericColumn,
+    as_categorical,
+    free_text,
+    read_column,
+    read_table,
+)
 
 COLUMNS = {
     "whole": [1, 2, 3, 4],
@@ -299,3 +306,12 @@ def test_what_no_column_can_hold_is_named():
         read_table({"a": pd.Series(pd.Categorical([(1, 2), (3, 4)]))})
     with pytest.raises(TypeError, match="structured array"):
         read_table(np.zeros(3, dtype=[("a", float), ("b", int)]))
+
+
+def test_free_text_is_described():
+    rows = [f"note {i}" for i in range(9812)] + [None] * 10 + ["again"] * 188
+    column = read_column(rows)
+    assert free_text(column) == "free text: 9,813 values in 10,000 rows, not used"
+    assert free_text(read_column([f"v{i % 50}" for i in range(100)])) is None
+    assert free_text(read_column(list("abcdef"))) is None  # too few rows to say
+    assert free_text(read_column(list(range(1000)))) is None  # numbers

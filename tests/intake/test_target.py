@@ -6,7 +6,8 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from damier.intake import read_target, read_weights
+import damier
+from damier.intake import looks_like_number, read_target, read_weights, refuse_many_classes
 
 
 @pytest.mark.parametrize(
@@ -178,3 +179,25 @@ def test_dates_are_no_classes(held):
     day = datetime.date(2020, 1, 1)
     with pytest.raises(ValueError, match="Unknown label type"):
         read_target(held([day, day + datetime.timedelta(days=1)]))
+
+
+def test_whole_numbers_of_very_many_values_look_like_a_number():
+    price = read_target(np.arange(11602).repeat(5)[:53940])
+    values = price.n_classes
+    assert looks_like_number(price, "price") == f"price looks like a number: {values:,} values in 53,940 rows"
+    assert looks_like_number(read_target(np.arange(101).repeat(100))) is None  # 100 rows per class
+    assert looks_like_number(read_target(np.arange(101).repeat(99))) is not None
+    assert looks_like_number(read_target(np.arange(100))) is None  # few values
+    assert looks_like_number(read_target([str(i) for i in range(5000)])) is None  # names
+
+
+def test_too_many_classes_are_refused_by_estimators():
+    X = np.arange(5000.0)[:, None]
+    with pytest.raises(
+        ValueError, match=r"y looks like a number: 5,000 values in 5,000 rows\. At most 1,000"
+    ):
+        damier.MODLEncoder().fit(X, np.arange(5000))
+    with pytest.raises(ValueError, match="5,000 classes in 5,000 rows"):
+        damier.NaiveBayesClassifier().fit(X, [f"c{i}" for i in range(5000)])
+    assert refuse_many_classes(read_target(np.arange(1001).repeat(10))) is None
+    assert refuse_many_classes(read_target(np.arange(1000))) is None

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from damier.intake import Table, Target
 
 MissingTarget = Literal["drop", "class"]
+TargetType = Literal["auto", "classes"]
 EPILOG = (
     "[bold]Examples[/bold]\n\n"
     "[cyan]damier report --sample[/cyan]   a generated table of customers who leave or stay\n\n"
@@ -95,6 +96,13 @@ def report(
         MissingTarget,
         typer.Option("--missing-target", help="Rows without a target: leave them out, or make them a class."),
     ] = "drop",
+    target_type: Annotated[
+        TargetType,
+        typer.Option(
+            "--target-type",
+            help="classes: take whole numbers of very many values as classes, whatever time that takes.",
+        ),
+    ] = "auto",
     progress: Annotated[bool, typer.Option("--progress/--no-progress", help="Show a progress bar.")] = True,
 ) -> None:
     """Show which columns inform a target and how: a table here, and a page that opens anywhere."""
@@ -132,7 +140,7 @@ def report(
     from damier.search.run import count_threads
 
     with data_problems():
-        classes = _target(table, column)
+        classes = _target(table, column, target_type)
         inputs = table.drop(column)
         if inputs.n_columns == 0:
             raise ValueError(f"the table has no column beside the target {column!r}")
@@ -201,10 +209,10 @@ def _labeled(table: Table, name: str, missing_target: MissingTarget) -> Table:
     return table.take(held)
 
 
-def _target(table: Table, name: str) -> Target:
+def _target(table: Table, name: str, target_type: TargetType) -> Target:
     import numpy as np
 
-    from damier.intake import NumericColumn, read_target
+    from damier.intake import NumericColumn, looks_like_number, read_target
 
     column = table[name]
     if isinstance(column, NumericColumn):
@@ -218,4 +226,9 @@ def _target(table: Table, name: str) -> Target:
     target = read_target(labels, name=repr(name))
     if target.n_classes < 2:
         raise ValueError(f"the target {name!r} is constant: every row holds {target.classes.tolist()[0]!r}")
+    found = looks_like_number(target, name)
+    if found is not None and target_type != "classes":
+        raise ValueError(
+            f"{found}. Cut it into bins first, or give --target-type classes to take each value as a class."
+        )
     return target

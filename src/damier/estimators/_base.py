@@ -15,7 +15,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
 from damier.estimators._sklearn import UNUSED
-from damier.intake import Table, Target, read_table, read_target, read_weights
+from damier.intake import Table, Target, read_table, read_target, read_weights, refuse_many_classes
 from damier.intake.frames import as_frame
 from damier.intake.table import FloatArray, IntArray
 from damier.search.run import ProgressCallback, Run, count_threads
@@ -47,6 +47,7 @@ class TableEstimator(BaseEstimator):
         table = self._read_table(X, reset=True)
         warn_of_column_vector(y)
         target = read_target(y, allow_unlabeled=allow_unlabeled)
+        refuse_many_classes(target)
         check_consistent_length(range(table.n_rows), target.codes)
         weights = read_weights(sample_weight, table.n_rows)
         if weights is not None and not weights.all():

@@ -101,6 +101,28 @@ class CategoricalColumn:
 
 Column = NumericColumn | CategoricalColumn
 
+# A text that has nearly as many values as rows repeats too little to be informed by.
+_FREE_TEXT_SHARE = 0.9
+_FREE_TEXT_VALUES = 50
+
+
+def free_text(column: Column) -> str | None:
+    """Describe a column of text whose values are nearly all distinct; None when it is something else.
+
+    Such values are names of single rows: no group of them can inform about other rows.
+
+    >>> column = CategoricalColumn("remark", np.arange(200, dtype=np.int32), tuple(map(str, range(200))))
+    >>> free_text(column)
+    'free text: 200 values in 200 rows, not used'
+    """
+    if not isinstance(column, CategoricalColumn):
+        return None
+    n_rows = len(column.codes) - column.n_missing
+    n_values = len(column.categories) - int(bool(column.categories) and column.categories[0] is None)
+    if n_values < max(_FREE_TEXT_VALUES, _FREE_TEXT_SHARE * n_rows):
+        return None
+    return f"free text: {n_values:,} values in {n_rows:,} rows, not used"
+
 
 @dataclass(frozen=True)
 class Table:

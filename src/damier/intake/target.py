@@ -13,6 +13,12 @@ from damier.intake import factorize
 from damier.intake.frames import as_frame, as_series, plain_array, read_column
 from damier.intake.table import CodeArray, IntArray, NumericColumn, Target
 
+# Whole numbers of more values than this, each in few rows, are amounts rather than classes.
+_MOST_NUMBERED_CLASSES = 100
+_ROWS_PER_CLASS = 100
+# From here on the tables of the classes do not fit into memory.
+_MOST_CLASSES = 1000
+_MOST_DISTINCT = 0.1
 # A table of this many places is cheaper than sorting the labels.
 _WIDEST_LABEL_RANGE = 1 << 20
 
@@ -54,6 +60,54 @@ def read_target(y: Any, allow_unlabeled: bool = False, name: str = "y") -> Targe
     if series is not None:
         return _series_target(series, allow_unlabeled, name)
     return _array_target(_target_array(y, name), allow_unlabeled, name)
+
+
+def looks_like_number(target: Target, name: str = "y") -> str | None:
+    """Describe a target whose whole numbers have so many values that they count or measure something.
+
+    Parameters
+    ----------
+    target : Target
+    name : str
+        What the sentence calls the target.
+
+    Returns
+    -------
+    str or None
+        The sentence; None when the classes are not numbers, when there are at most 100 of them, or when there
+        are 100 rows or more per class.
+
+    Examples
+    --------
+    >>> looks_like_number(read_target(list(range(2000)) * 2), "price")
+    'price looks like a number: 2,000 values in 4,000 rows'
+    >>> looks_like_number(read_target([0, 1] * 2000))
+    """
+    n_classes, n_rows = target.n_classes, len(target.codes)
+    if target.classes.dtype.kind not in "iuf" or n_classes <= _MOST_NUMBERED_CLASSES:
+        return None
+    if n_classes * _ROWS_PER_CLASS <= n_rows:
+        return None
+    return f"{name} looks like a number: {n_classes:,} values in {n_rows:,} rows"
+
+
+def refuse_many_classes(target: Target, name: str = "y") -> None:
+    """Refuse a target of so many classes that memory would not hold their tables.
+
+    Raises
+    ------
+    ValueError
+        If there are more than 1,000 classes and more than one per ten rows.
+    """
+    n_classes, n_rows = target.n_classes, len(target.codes)
+    if n_classes <= _MOST_CLASSES or n_classes <= _MOST_DISTINCT * n_rows:
+        return
+    found = looks_like_number(target, f"the target {name}")
+    found = found or f"the target {name} has {n_classes:,} classes in {n_rows:,} rows"
+    raise ValueError(
+        f"{found}. At most 1,000 classes, or one per ten rows, can be handled: cut it into bins or group "
+        "rare classes first."
+    )
 
 
 def read_weights(sample_weight: Any, n_rows: int) -> IntArray | None:
