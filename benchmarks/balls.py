@@ -1,16 +1,15 @@
-"""Balls on a graph: the tables and the figure of the paper, noise, naive Bayes on top, and time.
+"""Balls on a graph: published tables and figure, noise, naive Bayes on top, and time.
 
     python -m benchmarks.balls             # everything; about half an hour of processor time
     python -m benchmarks.balls --quick     # one draw of each, fewer and smaller sets
-    python -m benchmarks.balls table3 time # only these parts
-    python -m benchmarks.balls --pictures FOLDER  # the pictures of the guide
+    python -m benchmarks.balls --only spiral time
+    python -m benchmarks.balls --only pictures --folder FOLDER  # the pictures of the guide
 
-The spiral of table 3 has 1.75 turns; with more turns every method loses.
-
-Each figure is printed beside the one wanted. "published" is the method as printed: balls of the whole graph,
-``prior="paper"``, the class shares of the nearest point's group. "averaged" is the
-default with 32 partitions and 5 neighbours averaged, "finer" the same with ``prior="paper"``. How many to
-average was chosen on sets that are not among those reported: the part ``choice``.
+The spiral has 1.75 turns; with more turns every method loses. "published" is the method of Ferrandiz and
+Boullé (2005): balls of the whole graph, ``prior="paper"``, the class shares of the nearest point's group;
+"in print" are their figures. "averaged" is the default with 32 partitions and 5 neighbours averaged, "finer"
+the same with ``prior="paper"``. How many to average was chosen on sets that are not among those reported:
+the part ``choice``.
 """
 
 from __future__ import annotations
@@ -19,6 +18,7 @@ import argparse
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -31,13 +31,14 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 from benchmarks.datasets import DataUnavailableError, load
+from benchmarks.records import Record, run
 from damier import BallPartitionClassifier, NaiveBayesClassifier, gabriel_graph
 
 Floats = npt.NDArray[np.float64]
 Labels = npt.NDArray[np.int64]
 
 # Test accuracy of the partition and of the nearest neighbour, then robustness of the partition.
-PAPER = {
+PUBLISHED = {
     "iris": (0.92, 0.96, 0.98),
     "wine": (0.69, 0.76, 0.90),
     "heart": (0.62, 0.55, 0.88),
@@ -50,7 +51,7 @@ PAPER = {
     "vehicle": (0.54, 0.65, 0.90),
     "german_numeric": (0.70, 0.67, 0.96),
 }
-SETS = list(PAPER)
+SETS = list(PUBLISHED)
 
 
 def published() -> BallPartitionClassifier:
@@ -93,17 +94,9 @@ def scores(make: Callable[[], object], X: Floats, y: Labels, n_splits: int, seed
     return np.mean(seen, axis=0)
 
 
-def verdict(what: str, measured: float, wanted: float, at_most: bool = False) -> None:
-    """Print one figure beside the one wanted."""
-    met = measured <= wanted if at_most else measured >= wanted
-    sign = "<=" if at_most else ">="
-    print(f"  {what}: {measured:.4g} (wanted {sign} {wanted:g}) {'met' if met else 'NOT MET'}")
-
-
-def table2(quick: bool) -> None:
-    """Eleven sets, stratified five-fold: raw as in the paper, then standardised."""
-    print("\nTable 2: five-fold accuracy (robustness). The paper's figures in brackets.")
-    seeds = range(1 if quick else 5)
+def table2(record: Record, options: argparse.Namespace) -> None:
+    """Eleven sets, stratified five-fold: raw as published, then standardised."""
+    seeds = range(1 if options.quick else 5)
     settings = {
         "published raw": ("raw", published),
         "1-NN raw": ("raw", lambda: KNeighborsClassifier(1)),
@@ -114,13 +107,14 @@ def table2(quick: bool) -> None:
         "1-NN std": ("std", lambda: KNeighborsClassifier(1)),
         "5-NN std": ("std", lambda: KNeighborsClassifier(5)),
     }
-    print(f"{'':16}" + "".join(f"{name:>22}" for name in settings))
+    title = "Eleven sets, five-fold: accuracy (test / train)"
+    columns = ["set", "published raw", "in print", "1-NN raw", "1-NN in print", *list(settings)[2:]]
     rows = []
-    for name in SETS[:5] if quick else SETS:
+    for name in SETS[:5] if options.quick else SETS:
         try:
             frame, y, _ = numeric_set(name)
         except DataUnavailableError as error:
-            print(f"{name:16}{error}")
+            record.say(f"{name}: {error}")
             continue
         X = frame.to_numpy()
         row = []
@@ -128,23 +122,22 @@ def table2(quick: bool) -> None:
             steps = [SimpleImputer(strategy="median")] + ([StandardScaler()] if scale == "std" else [])
             row.append(scores(lambda steps=steps, make=make: make_pipeline(*steps, make()), X, y, 5, seeds))
         rows.append(row)
-        notes = [f"[{PAPER[name][0]:.2f} {PAPER[name][2]:.2f}]", f"[{PAPER[name][1]:.2f}]"] + [""] * 9
-        cells = [f"{a:.3f} ({r:.2f}) {note}" for (a, r, _), note in zip(row, notes, strict=False)]
-        print(f"{name:16}" + "".join(f"{cell:>22}" for cell in cells), flush=True)
-    if not rows:
-        return
-    mean = np.mean(rows, axis=0)
-    print(f"{'mean':16}" + "".join(f"{f'{a:.4f} ({r:.3f})':>22}" for a, r, _ in mean))
-    print(f"{'groups':16}" + "".join(f"{g:>22.1f}" for _, _, g in mean))
-    if len(rows) == len(SETS):
-        verdict("raw, global, prior=paper: mean accuracy", mean[0][0], 0.72)
-        verdict("raw, global, prior=paper: robustness", mean[0][1], 0.93)
-        verdict("standardised, averaged: mean accuracy", mean[4][0], 0.775)
-        verdict("standardised, finer: mean accuracy", mean[5][0], 0.775)
+        accuracy, nearest, robustness = PUBLISHED[name]
+        record.row(title, columns, _beside(name, row, f"{accuracy:.2f} ({robustness:.2f})", f"{nearest:.2f}"))
+    if rows:
+        mean = np.mean(rows, axis=0)
+        record.row(title, columns, _beside(f"mean of {len(rows)}", mean, "0.72 (0.93)", ""))
+        groups = ["" if np.isnan(g) else f"{g:.1f}" for _, _, g in mean]
+        record.row(title, columns, ["groups", groups[0], "", groups[1], "", *groups[2:]])
+
+
+def _beside(name: str, row: Any, published: str, nearest: str) -> list[str]:
+    cells = [f"{a:.3f} ({r:.2f})" for a, r, _ in row]
+    return [name, cells[0], published, cells[1], nearest, *cells[2:]]
 
 
 def spiral(n: int, seed: int, turns: float = 1.75) -> tuple[Floats, Labels]:
-    """Two spiral bands, one a class, that fill a disc."""
+    """Two spiral bands, one per class, that fill a disc."""
     random = np.random.default_rng(seed)
     radius, angle = np.sqrt(random.random(n)), random.random(n)
     y = (np.floor(2 * (angle + turns * radius)) % 2).astype(np.int64)
@@ -152,9 +145,9 @@ def spiral(n: int, seed: int, turns: float = 1.75) -> tuple[Floats, Labels]:
     return np.c_[radius * np.cos(angle), radius * np.sin(angle)], y
 
 
-def table3(quick: bool) -> None:
+def table3(record: Record, options: argparse.Namespace) -> None:
     """Follow a curved pattern of 2,000 points, two-fold."""
-    print("\nTable 3: two spiral bands, 2,000 points, two-fold. In the paper: 0.83, C4.5 0.71, 1-NN 0.90.")
+    in_print = {"published": "0.83", "tree": "0.71 (C4.5)", "1-NN": "0.90"}
     settings = {
         "published": published,
         "default": BallPartitionClassifier,
@@ -165,17 +158,14 @@ def table3(quick: bool) -> None:
         "1-NN": lambda: KNeighborsClassifier(1),
         "5-NN": lambda: KNeighborsClassifier(5),
     }
-    found = {}
     for name, make in settings.items():
-        draws = [scores(make, *spiral(2000, seed), 2, range(1)) for seed in range(1 if quick else 5)]
-        found[name] = np.mean(draws, axis=0)
-        a, r, g = found[name]
-        groups = "" if np.isnan(g) else f", {g:.1f} groups"
-        print(f"  {name:20} {a:.3f} (robustness {r:.3f}){groups}", flush=True)
-    verdict("published: accuracy", found["published"][0], 0.82)
-    for name in ("averaged", "finer"):
-        verdict(f"{name}: accuracy", found[name][0], 0.90)
-        verdict(f"{name}: groups", found[name][2], 65, at_most=True)
+        draws = [scores(make, *spiral(2000, seed), 2, range(1)) for seed in range(1 if options.quick else 5)]
+        a, r, g = np.mean(draws, axis=0)
+        record.row(
+            "Two spiral bands, 2,000 points, two-fold",
+            ["method", "accuracy", "test / train", "groups", "in print"],
+            [name, f"{a:.3f}", f"{r:.3f}", "" if np.isnan(g) else f"{g:.1f}", in_print.get(name, "")],
+        )
 
 
 def xor(n: int, seed: int, flipped: float) -> tuple[Floats, Labels]:
@@ -188,13 +178,12 @@ def xor(n: int, seed: int, flipped: float) -> tuple[Floats, Labels]:
 
 
 RATES = (0.0, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5)
-WANTED = {0.0: 0.95, 0.1: 0.85, 0.2: 0.74, 0.3: 0.64}  # accuracy of the method as published
+IN_PRINT = {0.0: 0.95, 0.1: 0.85, 0.2: 0.74, 0.3: 0.64}  # accuracy of the method as published
 
 
-def figure6(quick: bool) -> None:
+def figure6(record: Record, options: argparse.Namespace) -> None:
     """XOR with labels flipped, and pure noise."""
-    n_draws = 2 if quick else 10
-    print(f"\nFigure 6: XOR, 1,000 points, five-fold, {n_draws} draws: accuracy (standard error), groups.")
+    n_draws = 2 if options.quick else 10
     settings = {
         "published": published,
         "published, averaged": lambda: averaged(setting="paper"),
@@ -202,32 +191,26 @@ def figure6(quick: bool) -> None:
         "averaged": averaged,
         "1-NN": lambda: KNeighborsClassifier(1),
     }
-    print(f"{'flipped':>10}{'optimal':>9}" + "".join(f"{name:>22}" for name in settings))
-    found = {}
-    for rate in WANTED if quick else RATES:
+    title = f"XOR, 1,000 points, five-fold, {n_draws} draws: accuracy (standard error), groups"
+    for rate in IN_PRINT if options.quick else RATES:
         cells = []
         for name, make in settings.items():
-            if name == "published, averaged" and rate not in WANTED:
+            if name == "published, averaged" and rate not in IN_PRINT:
                 cells.append("")
                 continue
             draws = [scores(make, *xor(1000, seed, rate), 5, range(1)) for seed in range(n_draws)]
-            a, _, g = found[rate, name] = np.mean(draws, axis=0)
+            a, _, g = np.mean(draws, axis=0)
             error = np.std([draw[0] for draw in draws], ddof=1) / np.sqrt(n_draws)
             cells.append(f"{a:.4f} ({error:.4f}) {'' if np.isnan(g) else round(g)}")
-        print(f"{rate:>10}{1 - rate:>9.2f}" + "".join(f"{cell:>22}" for cell in cells), flush=True)
-    for name in ("published", "published, averaged"):
-        for rate, wanted in WANTED.items():
-            verdict(f"{name}, {rate:.0%} flipped", found[rate, name][0], wanted)
-    for rate in WANTED:
-        gap = 1 - rate - found[rate, "averaged"][0]
-        verdict(f"prior=even, averaged, {rate:.0%} flipped: short of the optimum by", gap, 0.03, at_most=True)
-    n_noise = 20 if quick else 100
+        row = [f"{rate:.0%}", f"{1 - rate:.2f}", cells[0], IN_PRINT.get(rate, ""), *cells[1:]]
+        record.row(title, ["flipped", "optimum", "published", "in print", *list(settings)[1:]], row)
+    n_noise = 20 if options.quick else 100
     n_whole = 0
     for seed in range(n_noise):
         X, _ = xor(1000, seed, 0.0)
         y = np.random.default_rng(1000 + seed).integers(0, 2, 1000)
         n_whole += len(BallPartitionClassifier().fit(X, y).groups_) == 1
-    verdict(f"pure noise, prior=even: one group, in {n_noise} draws", n_whole, 0.95 * n_noise)
+    record.figure("Noise", f"1,000 points, {n_noise} draws: one group", n_whole)
 
 
 OTHER_SETS = (
@@ -258,20 +241,17 @@ def pattern(name: str, n: int, seed: int) -> tuple[Floats, Labels]:
     return X, (y ^ (random.random(n) < 0.1)).astype(np.int64)
 
 
-def choice(quick: bool) -> None:
+def choice(record: Record, options: argparse.Namespace) -> None:
     """Compare numbers of partitions and of neighbours on sets that are reported nowhere else."""
-    print(
-        "\nChoice: 600 training rows, other sets; mean accuracy on patterns, and on real sets (standardised)."
-    )
     problems: dict[str, list[tuple[Floats, Labels, Floats, Labels]]] = {"patterns": [], "real sets": []}
     for name in ("board", "stripes", "rings"):
-        for seed in range(1 if quick else 3):
+        for seed in range(1 if options.quick else 3):
             problems["patterns"].append((*pattern(name, 600, seed), *pattern(name, 3000, 1000 + seed)))
-    for name in OTHER_SETS[:3] if quick else OTHER_SETS:
+    for name in OTHER_SETS[:3] if options.quick else OTHER_SETS:
         try:
             frame, y, _ = numeric_set(name)
         except DataUnavailableError as error:
-            print(f"{name:16}{error}")
+            record.say(f"{name}: {error}")
             continue
         frequent = np.bincount(y)[y] >= 8
         X, y = frame.to_numpy()[frequent], y[frequent]
@@ -287,25 +267,28 @@ def choice(quick: bool) -> None:
                 title = f"{prior}, {n_partitions} partitions, {n_neighbors} neighbours"
                 settings[title] = lambda options=options: BallPartitionClassifier(**options)
     for title, make in settings.items():
-        line = f"  {title:36}"
-        for kind, sets in problems.items():
+        means = []
+        for sets in problems.values():
             accuracies = [make().fit(a, y_a).score(b, y_b) for a, y_a, b, y_b in sets]
-            line += f" {kind} {np.mean(accuracies):.4f}" if accuracies else ""
-        print(line, flush=True)
+            means.append(f"{np.mean(accuracies):.4f}" if accuracies else "")
+        record.row(
+            "Choice: mean accuracy, 600 training rows", ["setting", "patterns", "real sets"], [title, *means]
+        )
 
 
-def naive_bayes(quick: bool) -> None:
-    """Naive Bayes on the columns, with and without the group as one more: what the paper left for later."""
-    print("\nNaive Bayes, five-fold accuracy: columns alone, columns and the group, group alone.")
+def naive_bayes(record: Record, options: argparse.Namespace) -> None:
+    """Naive Bayes on the columns, with and without the group as one more."""
+    title = "Naive Bayes, five-fold accuracy"
+    columns = ["set", "columns", "with group, even", "group, even", "with group, paper", "group, paper"]
     rows = []
-    for name in SETS[:5] if quick else SETS:
+    for name in SETS[:5] if options.quick else SETS:
         try:
             frame, y, _ = numeric_set(name)
         except DataUnavailableError as error:
-            print(f"{name:16}{error}")
+            record.say(f"{name}: {error}")
             continue
         seen = []
-        for train, test in folds(frame.to_numpy(), y, 5, range(1 if quick else 3)):
+        for train, test in folds(frame.to_numpy(), y, 5, range(1 if options.quick else 3)):
             scale = make_pipeline(SimpleImputer(strategy="median"), StandardScaler())
             scale.fit(frame.iloc[train])
             points = [scale.transform(frame.iloc[rows]) for rows in (train, test)]
@@ -330,18 +313,16 @@ def naive_bayes(quick: bool) -> None:
                 row.append(of_group.score(test_groups, y[test]))
             seen.append(row)
         rows.append(np.mean(seen, axis=0))
-        if len(rows) == 1:
-            names = ("columns", "+ group, even", "group, even", "+ group, paper", "group, paper")
-            print(f"{'':16}" + "".join(f"{title:>16}" for title in names))
-        print(f"{name:16}" + "".join(f"{value:>16.3f}" for value in rows[-1]), flush=True)
+        record.row(title, columns, [name, *(f"{value:.3f}" for value in rows[-1])])
     if rows:
-        print(f"{'mean':16}" + "".join(f"{value:>16.4f}" for value in np.mean(rows, axis=0)))
+        record.row(title, columns, ["mean", *(f"{value:.4f}" for value in np.mean(rows, axis=0))])
 
 
-def timing(quick: bool) -> None:
+def timing(record: Record, options: argparse.Namespace) -> None:
     """Time against the number of points, and the Gabriel graph alone."""
-    print("\nTime: processor seconds of one thread; XOR of two columns, 10% flipped, default setting.")
-    sizes = (250, 500, 1000, 2000) if quick else (250, 500, 1000, 2000, 4000, 8000)
+    title = "CPU seconds of one thread, XOR with 10% flipped"
+    columns = ["points", "columns", "default", "averaged", "groups"]
+    sizes = (250, 500, 1000, 2000) if options.quick else (250, 500, 1000, 2000, 4000, 8000)
     BallPartitionClassifier().fit(*xor(100, 0, 0.1))  # compiles
     for d in (2, 10):
         averaged().fit(np.random.default_rng(0).random((100, d)), np.arange(100) % 2)
@@ -358,27 +339,27 @@ def timing(quick: bool) -> None:
                     times.append(time.process_time() - start)
                 row.append(min(times))
             seconds.append(row)
-            print(
-                f"  {d:2} dimensions, {n:5} points: {row[0]:.3f} s alone, {row[1]:.3f} s averaged, "
-                f"{len(fitted.groups_)} groups",
-                flush=True,
-            )
-        for k, name in enumerate(("alone", "averaged")):
-            logs = np.log(sizes), np.log(np.array(seconds)[:, k])
-            verdict(f"{d} dimensions, {name}: exponent", np.polyfit(*logs, 1)[0], 2.3, at_most=True)
-            upper = np.polyfit(logs[0][2:], logs[1][2:], 1)[0]
-            print(f"    from {sizes[2]} points up: {upper:.2f}")
-    for n, d, wanted in ((10_000, 2, 2.0), (2_000, 20, 10.0)):
+            record.row(title, columns, [n, d, f"{row[0]:.3f}", f"{row[1]:.3f}", len(fitted.groups_)])
+        logs = np.log(sizes), np.log(np.array(seconds))
+        for first in (0, 2):
+            exponents = np.polyfit(logs[0][first:], logs[1][first:], 1)[0]
+            name = f"exponent, from {sizes[first]} up"
+            record.row(title, columns, [name, d, *(f"{e:.2f}" for e in exponents), ""])
+    for n, d in ((10_000, 2), (2_000, 20)):
         X = np.random.default_rng(0).normal(size=(n, d))
         gabriel_graph(X[:200])
         start = time.process_time()
         gabriel_graph(X)
         spent = time.process_time() - start
-        verdict(f"Gabriel graph, {n} points in {d} dimensions: seconds", spent, wanted, at_most=True)
+        record.row("Gabriel graph", ["points", "columns", "CPU seconds"], [n, d, f"{spent:.2f}"])
 
 
-def pictures(folder: Path) -> None:
-    """Draw the pictures of the guide."""
+def pictures(record: Record, options: argparse.Namespace) -> None:
+    """Draw the pictures of the guide, if a folder is named."""
+    folder: Path | None = options.folder
+    if folder is None:
+        record.say("pictures: name a folder by --folder")
+        return
     import matplotlib as mpl
 
     mpl.use("Agg")
@@ -407,29 +388,18 @@ def pictures(folder: Path) -> None:
         plt.close(figure)
 
 
-PARTS = {
-    "table2": table2,
-    "table3": table3,
-    "figure6": figure6,
-    "bayes": naive_bayes,
-    "time": timing,
-    "choice": choice,
-}
-
-
-def main() -> None:
-    """Run the parts asked for, all of them by default."""
-    parser = argparse.ArgumentParser(description="The figures of balls on a graph.")
-    parser.add_argument("parts", nargs="*", choices=[[], *PARTS], help="which parts; all by default")
-    parser.add_argument("--quick", action="store_true", help="one draw of each, fewer and smaller sets")
-    parser.add_argument("--pictures", type=Path, metavar="FOLDER", help="only draw the pictures of the guide")
-    arguments = parser.parse_args()
-    if arguments.pictures:
-        pictures(arguments.pictures)
-        return
-    for part in arguments.parts or PARTS:
-        PARTS[part](arguments.quick)
-
-
 if __name__ == "__main__":
-    main()
+    run(
+        "balls",
+        __doc__,
+        {
+            "sets": table2,
+            "spiral": table3,
+            "xor": figure6,
+            "bayes": naive_bayes,
+            "time": timing,
+            "choice": choice,
+            "pictures": pictures,
+        },
+        {"--folder": {"type": Path, "help": "where pictures go"}},
+    )

@@ -295,11 +295,11 @@ GENERATED: dict[str, Callable[[], DataSet]] = {
 }
 
 
-def main(wanted: list[str]) -> None:
+def main(chosen: list[str]) -> None:
     """Describe the named sets, or list all of them."""
-    if not wanted:
+    if not chosen:
         print("\n".join(names()))
-    for name in wanted:
+    for name in chosen:
         data = load(name)
         n_rows, n_inputs = data.X.shape
         print(f"{name}: {n_rows} rows, {n_inputs} inputs, {data.y.nunique()} classes; {data.source}")

@@ -7,12 +7,13 @@ values and of classes, for values that share six class profiles, have one each, 
 
 from __future__ import annotations
 
-import sys
+import argparse
 import time
 
 import numpy as np
 import numpy.typing as npt
 
+from benchmarks.records import Record, run
 from damier.criteria import grouping_cost, log_bell_table, part_costs
 from damier.search.axis.unordered import _Descents, group_values, partition_unordered
 from damier.search.axis.values import elements_of_counts
@@ -40,8 +41,9 @@ def random_counts(rng: np.random.Generator, n_values: int, n_classes: int) -> In
     return np.array([rng.multinomial(n, profiles[rng.integers(n_profiles)]) for n in rows])
 
 
-def quality(n_problems: int) -> None:
-    """Print how often the optimum is reached, and the worst excess."""
+def quality(record: Record, options: argparse.Namespace) -> None:
+    """Count how often the optimum is reached, and the worst excess."""
+    n_problems = 60 if options.quick else 300
     rng = np.random.default_rng(0)
     partitions = {n: all_groupings(n) for n in range(2, 10)}
     excess: dict[str, list[float]] = {"auto": [], "greedy": [], "descents alone, 3 classes and more": []}
@@ -62,13 +64,12 @@ def quality(n_problems: int) -> None:
         if n_classes > 2 and len(elements) > 1:
             found = _Descents(elements, penalty[: len(elements)]).run(0, restarts=True)
             excess["descents alone, 3 classes and more"].append(found.cost - best)
-    print(
-        f"{n_problems} problems of 2 to 9 values, 2 to 5 classes, against all groupings (wanted 99%, 0.1 nat)"
+    record.table(
+        f"{n_problems} problems of 2 to 9 values, 2 to 5 classes, against all groupings",
+        ["search", "optimal", "worst excess, nats"],
+        [[name, f"{np.mean(np.array(e) < 1e-7):.1%}", f"{max(e):.3f}"] for name, e in excess.items()],
+        note=f"auto is proven optimal in {proven / n_problems:.1%}.",
     )
-    for name, values in excess.items():
-        equal = np.mean(np.array(values) < 1e-7)
-        print(f"  {name:36} {equal:7.1%} optimal, worst excess {max(values):.3f} nats")
-    print(f"  auto says proven optimal in {proven / n_problems:.1%}")
 
 
 def column(
@@ -91,44 +92,44 @@ def column(
     return codes, classes
 
 
-def timed(codes: npt.NDArray[np.int32], n_values: int, classes: npt.NDArray[np.int32], n_classes: int) -> str:
-    """Run both searches and describe them in a line."""
-    line = ""
+COLUMNS = ["values", "rows", "classes", "kind", *("groups", "level", "CPU s") * 2, "proven"]
+
+
+def timed(
+    record: Record,
+    kind: str,
+    codes: npt.NDArray[np.int32],
+    n_values: int,
+    classes: npt.NDArray[np.int32],
+    n_classes: int,
+) -> None:
+    """Run both searches on a column."""
+    row: list[object] = [f"{n_values:,}", f"{len(codes):,}", n_classes, kind]
     for search in ("greedy", "auto"):
         start = time.process_time()
         found = group_values(codes, n_values, classes, n_classes, search=search)
         spent = time.process_time() - start
         level = max(0.0, 1 - found.cost / found.null_cost)
-        line += f"{found.counts.shape[0]:7} {level:7.4f} {spent:8.3f}"
+        row += [found.counts.shape[0], f"{level:.4f}", f"{spent:.3f}"]
         assert abs(found.cost - grouping_cost(found.counts, np.unique(codes).size)) < 1e-6 * found.cost
-    return line + ("  proven" if found.optimal else "")
+    record.row("Time of a column: greedy, then auto", COLUMNS, [*row, found.optimal])
 
 
-def main() -> None:
-    """Print both tables."""
-    quick = "--quick" in sys.argv
-    quality(60 if quick else 300)
+def times(record: Record, options: argparse.Namespace) -> None:
+    """Time columns of 10 to 100,000 values, and of values that are all distinct."""
     rng = np.random.default_rng(1)
-    print("\nprocessor seconds a column          ------ greedy ------   ------- auto -------")
-    print("values     rows classes               groups   level       s groups   level       s")
     for n_classes in (2, 5, 10, 100):
         group_values(*_tiny(n_classes))  # compile before the clock starts
-        for n_values in (10, 100, 1_000, 10_000, 100_000):
-            if quick and n_values > 1_000:
-                continue
+        for n_values in (10, 100, 1_000) if options.quick else (10, 100, 1_000, 10_000, 100_000):
             n_rows = int(np.clip(100 * n_values, 10_000, 1_000_000))
             for kind in ("six profiles", "one each", "noise"):
                 codes, classes = column(rng, kind, n_values, n_rows, n_classes)
-                line = timed(codes, n_values, classes, n_classes)
-                print(f"{n_values:6} {n_rows:8} {n_classes:7}  {kind:12} {line}", flush=True)
-    n_rows = 100_000 if quick else 10_000_000
+                timed(record, kind, codes, n_values, classes, n_classes)
+    n_rows = 100_000 if options.quick else 10_000_000
     for n_classes in (2, 5, 100):
         codes = rng.permutation(n_rows).astype(np.int32)
         classes = rng.integers(0, n_classes, n_rows).astype(np.int32)
-        print(
-            f"{n_rows:6} {n_rows:8} {n_classes:7}  all distinct {timed(codes, n_rows, classes, n_classes)}",
-            flush=True,
-        )
+        timed(record, "all distinct", codes, n_rows, classes, n_classes)
 
 
 def _tiny(n_classes: int) -> tuple[npt.NDArray[np.int32], int, npt.NDArray[np.int32], int]:
@@ -137,4 +138,4 @@ def _tiny(n_classes: int) -> tuple[npt.NDArray[np.int32], int, npt.NDArray[np.in
 
 
 if __name__ == "__main__":
-    main()
+    run("grouping_search", __doc__, {"quality": quality, "times": times})

@@ -80,11 +80,11 @@ def _end_session(leader: subprocess.Popen[bytes]) -> None:
 def _labels(report: Path, shape: tuple[int, int]) -> tuple[np.ndarray, np.ndarray] | None:
     """Clusters by row and column from a report; values it does not list share the last cluster."""
     try:
-        told = json.loads(report.read_text())["coclusteringReport"]["dimensionPartitions"]
+        partitions = json.loads(report.read_text())["coclusteringReport"]["dimensionPartitions"]
     except (json.JSONDecodeError, KeyError):
         return None
     found = {}
-    for axis in told:
+    for axis in partitions:
         groups = axis.get("valueGroups", [])
         labels = np.full(shape[0 if axis["name"] == "row" else 1], max(len(groups) - 1, 0))
         for number, group in enumerate(groups):

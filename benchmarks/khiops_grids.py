@@ -75,8 +75,8 @@ def khiops_pairs(X: pd.DataFrame, y: pd.Series) -> float | None:
             check=False,
             env=environment(python),
         )
-    told = [line for line in ran.stdout.splitlines() if line.startswith("SECONDS")]
-    return float(told[0].split()[1]) if told else None
+    lines = [line for line in ran.stdout.splitlines() if line.startswith("SECONDS")]
+    return float(lines[0].split()[1]) if lines else None
 
 
 def khiops_grid(X: np.ndarray, y: np.ndarray) -> KhiopsGrid | None:
@@ -102,8 +102,8 @@ def khiops_grid(X: np.ndarray, y: np.ndarray) -> KhiopsGrid | None:
         report = Path(folder) / "report.khj"
         if not report.exists():
             return None
-        told = json.loads(report.read_text())["modelingReport"]["trainedPredictorsDetails"]
-    found = next(one for one in told.values() if "dataGrid" in one)
+        predictors = json.loads(report.read_text())["modelingReport"]["trainedPredictorsDetails"]
+    found = next(one for one in predictors.values() if "dataGrid" in one)
     bounds = {
         axis["variable"]: [float(interval[1]) for interval in axis["partition"][:-1]]
         for axis in found["dataGrid"]["dimensions"]

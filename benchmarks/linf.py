@@ -1,12 +1,12 @@
-"""LINF: errors on the paper's ten sets beside scikit-learn's classifiers, speed, growth, and where it fails.
+"""LINF: errors on the ten published sets beside scikit-learn, speed, growth, and where it fails.
 
     python -m benchmarks.linf               # everything, ten seeds; about an hour on two cores
     python -m benchmarks.linf --quick       # three seeds, no support vector machine on Adult
     python -m benchmarks.linf --only speed  # one of: errors, speed, growth, weak
-    python -m benchmarks.linf --only errors --sets vowel --record FILE  # in pieces: FILE keeps what is done
+    python -m benchmarks.linf --only errors --sets vowel --pieces FILE  # FILE keeps what is done
 
 Errors are in percent on the official test rows; waveform draws 300 rows to learn from and 500 to test for
-every seed, NCI60 (in place of the paper's Cancer set) a third to test. *Standardised* errors are those of
+every seed, NCI60 (in place of the published Cancer set) a third to test. *Standardised* errors are those of
 figure 6: within each set, the errors less their mean over the classifiers, divided by their standard
 deviation; the median over the sets is what counts. Times are of the same run: seconds of wall clock, two
 threads where the classifier has any.
@@ -34,6 +34,7 @@ from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
 from benchmarks.datasets import DataUnavailableError, load
+from benchmarks.records import Record, run
 from damier import LinfClassifier
 
 SETS = (
@@ -48,25 +49,15 @@ SETS = (
     "vowel",
     "waveform",
 )
-# What the default is to reach, in percent.
-WANTED = {
-    "orange10": 6.0,
-    "shuttle": 0.05,
-    "optdigits": 3.9,
-    "satimage": 11.0,
-    "vowel": 40.0,
-    "waveform": 15.0,
-    "adult": 14.7,
-}
 # Section 4.2.2: E[log t] = -10.491 + 0.847 log n + 2.436 log g + 0.816 log p.
-EXPONENTS = {"n": 0.847, "g": 2.436, "p": 0.816}
+PUBLISHED_EXPONENTS = {"n": 0.847, "g": 2.436, "p": 0.816}
 STANDARDISED = ("LINF", "forest", "SVM", "naive Bayes", "tree", "boosting")
 
 Rows = tuple[pd.DataFrame, np.ndarray]
 
 
 def _numbers(scaled: bool, one_hot: bool) -> Any:
-    """Columns as the peers want them; LINF takes the table as it is."""
+    """Columns as the peers need them; LINF takes the table as it is."""
     steps: list[Any] = [SimpleImputer(strategy="median", keep_empty_features=True)]
     if scaled:
         steps.append(StandardScaler())
@@ -131,20 +122,22 @@ def measure(make: Callable[[int], Any], seed: int, train: Rows, test: Rows) -> t
     return error, fitted - start, time.perf_counter() - fitted
 
 
-def errors(names: tuple[str, ...], n_seeds: int, quick: bool, record: Path | None) -> None:
-    """Print the table of errors and times, then the standardised errors.
+def errors(record: Record, options: argparse.Namespace) -> None:
+    """Compare errors and times, then standardised errors.
 
-    What is in ``record`` is not measured again, and what is measured is added to it.
+    What is in the file ``--pieces`` is not measured again, and what is measured is added to it.
     """
-    known = _read_record(record)
-    _compile()
+    pieces: Path | None = options.pieces
+    known = _read_pieces(pieces)
+    n_seeds = options.seeds or (3 if options.quick else 10)
+    columns = ["classifier", "error %", "standard deviation", "fit s", "score s", "seeds"]
     table: dict[str, dict[str, float]] = {}
-    for name in names:
+    for name in options.sets.split(",") if options.sets else SETS:
         found: dict[str, list[tuple[float, float, float]]] = {peer: [] for peer in PEERS}
         try:
             rounds = list(splits(name, n_seeds))
         except DataUnavailableError as error:
-            print(f"{name}: skipped, {error}")
+            record.say(f"{name}: skipped, {error}")
             continue
         fixed = name not in ("waveform", "nci60")
         for seed, train, test in rounds:
@@ -153,75 +146,50 @@ def errors(names: tuple[str, ...], n_seeds: int, quick: bool, record: Path | Non
                     continue
                 measured = known.get((name, peer, seed))
                 if measured is None:
-                    if quick and peer == "SVM" and name == "adult":
+                    if options.quick and peer == "SVM" and name == "adult":
                         continue
                     measured = measure(make, seed, train, test)
-                    if record is not None:
-                        with record.open("a") as file:
+                    if pieces is not None:
+                        with pieces.open("a") as file:
                             print(json.dumps([name, peer, seed, *measured]), file=file)
                 found[peer].append(measured)
-        print(f"\n{name}: {len(rounds[0][1][1])} rows to learn, {len(rounds[0][2][1])} to test")
-        print(f"  {'':14s}{'error %':>9s}{'sd':>7s}{'fit s':>9s}{'score s':>9s}{'seeds':>7s}")
+        title = f"{name}: {len(rounds[0][1][1])} rows to learn, {len(rounds[0][2][1])} to test"
         for peer, held in found.items():
-            if not held:
-                print(f"  {peer:14s}  skipped by --quick")
-                continue
-            error, fit, score = np.mean(held, axis=0)
-            spread = np.std([h[0] for h in held])
-            wanted = f"   wanted at most {WANTED[name]}" if peer == "LINF" and name in WANTED else ""
-            print(
-                f"  {peer:14s}{error:9.2f}{spread:7.2f}{fit:9.2f}{score:9.2f}{len(held):7d}{wanted}",
-                flush=True,
-            )
-            table.setdefault(name, {})[peer] = float(error)
-    print("\nStandardised errors")
+            if held:
+                error, fit, score = np.mean(held, axis=0)
+                spread = np.std([h[0] for h in held])
+                cells = [f"{value:.2f}" for value in (error, spread, fit, score)]
+                record.row(title, columns, [peer, *cells, len(held)])
+                table.setdefault(name, {})[peer] = float(error)
     scores: dict[str, list[float]] = {peer: [] for peer in STANDARDISED}
     for held in table.values():
         values = np.array([held[peer] for peer in STANDARDISED if peer in held])
         for peer in STANDARDISED:
             if peer in held:
                 scores[peer].append((held[peer] - values.mean()) / max(values.std(ddof=1), 1e-12))
-    for peer, held_scores in scores.items():
-        each = " ".join(f"{z:+.2f}" for z in held_scores)
-        note = "   wanted: no more than the forest's" if peer == "LINF" else ""
-        print(f"  {peer:14s} median {np.median(held_scores):+.3f}   ({each}){note}")
+    record.table(
+        "Standardised errors",
+        ["classifier", "median", "each set"],
+        [[p, f"{np.median(z):+.3f}", " ".join(f"{v:+.2f}" for v in z)] for p, z in scores.items() if z],
+    )
 
 
-def _compile() -> None:
+def _compile(*_: object) -> None:
     """Compile or load the kernels, so that no time holds it."""
     X, y = np.random.default_rng(0).normal(size=(100_000, 3)), np.arange(100_000) % 2
     LinfClassifier(n_estimators=5).fit(X[:50], y[:50]).predict(X)
 
 
-def _read_record(record: Path | None) -> dict[tuple[str, str, int], tuple[float, float, float]]:
-    if record is None or not record.exists():
+def _read_pieces(pieces: Path | None) -> dict[tuple[str, str, int], tuple[float, float, float]]:
+    if pieces is None or not pieces.exists():
         return {}
-    rows = [json.loads(line) for line in record.read_text().splitlines()]
+    rows = [json.loads(line) for line in pieces.read_text().splitlines()]
     return {(name, peer, seed): (error, fit, score) for name, peer, seed, error, fit, score in rows}
 
 
-def speed() -> None:
-    """Print training on Adult and rows scored a second."""
-    try:
-        _, train, _ = next(splits("adult", 1))
-    except DataUnavailableError as error:
-        print(f"adult: skipped, {error}")
-    else:
-        _compile()
-        taken: dict[str, list[tuple[float, float]]] = {"LINF": [], "forest": []}
-        for _ in range(3):
-            for peer, held in taken.items():
-                classifier = PEERS[peer](0)
-                start, cpu = time.perf_counter(), time.process_time()
-                classifier.fit(*train)
-                held.append((time.perf_counter() - start, time.process_time() - cpu))
-        ours, forest = (np.min(held, axis=0) for held in taken.values())
-        print(
-            f"\nAdult, 25 members on 2 threads: {ours[0]:.2f} s ({ours[1]:.2f} cpu s); random forest of 100 "
-            f"trees: {forest[0]:.2f} s ({forest[1]:.2f} cpu s); ratio {ours[0] / forest[0]:.2f} "
-            f"({ours[1] / forest[1]:.2f}), wanted at most 5"
-        )
-    print("\nScoring, 10 columns (Orange10 and an easier table), a million rows")
+def speed(record: Record, options: argparse.Namespace) -> None:
+    """Time the training on Adult, and the rows scored per second."""
+    del options
     random = np.random.default_rng(0)
     _, train, _ = next(splits("orange10", 1))
     easy_y = random.integers(0, 3, 5000)
@@ -233,46 +201,53 @@ def speed() -> None:
             classifier.predict(rows[:100_000])
             start, cpu = time.perf_counter(), time.process_time()
             classifier.predict(rows)
-            taken, cpu = time.perf_counter() - start, time.process_time() - cpu
-            print(
-                f"  {name:13s} {members:2d} members, {len(classifier.covers_):5d} covers: "
-                f"{1e6 / taken:12,.0f} rows a second on 2 threads, {1e6 / cpu:12,.0f} a cpu second; "
-                f"wanted 1,000,000",
-                flush=True,
+            wall, cpu = time.perf_counter() - start, time.process_time() - cpu
+            record.row(
+                "Scoring a million rows of 10 columns, two threads",
+                ["trained on", "members", "covers", "rows per second", "rows per CPU second"],
+                [name, members, len(classifier.covers_), f"{1e6 / wall:,.0f}", f"{1e6 / cpu:,.0f}"],
             )
+    _, train, _ = next(splits("adult", 1))
+    for peer in ("LINF", "forest"):
+        taken = []
+        for _ in range(3):
+            classifier = PEERS[peer](0)
+            start, cpu = time.perf_counter(), time.process_time()
+            classifier.fit(*train)
+            taken.append((time.perf_counter() - start, time.process_time() - cpu))
+        cells = [f"{value:.2f}" for value in np.min(taken, axis=0)]
+        record.row("Training on Adult, two threads", ["classifier", "seconds", "CPU seconds"], [peer, *cells])
 
 
-def growth(quick: bool) -> None:
-    """Print the exponents of section 4.2.2, and the time of a hundred classes."""
-    print("\nGrowth: cpu seconds to fit one member on Gaussians at the corners of a simplex (section 4.2.2)")
-    _compile()
+def growth(record: Record, options: argparse.Namespace) -> None:
+    """Fit the exponents of section 4.2.2, and time a hundred classes."""
+    words = {"n": "rows", "g": "classes", "p": "columns"}
     for setting in ("paper", "refined"):
-        told = []
+        logs = []
         for n in (100, 1000, 10000):
-            for p in (20, 80) if quick else (20, 40, 60, 80):
-                for g in (2, 8) if quick else (2, 4, 6, 8):
+            for p in (20, 80) if options.quick else (20, 40, 60, 80):
+                for g in (2, 8) if options.quick else (2, 4, 6, 8):
                     X, y = _simplex(n, p, g)
                     rounds = [_fit_seconds(X, y, seed, setting) for seed in range(3)]
-                    told.append((np.log(n), np.log(g), np.log(p), np.log(np.median(rounds))))
-        logs = np.array(told)
-        print(f"  {setting:8s} {len(logs)} tables, {np.exp(logs[:, 3]).sum():.1f} cpu s in all")
-        design = np.column_stack([np.ones(len(logs)), logs[:, :3]])
-        fitted = np.linalg.lstsq(design, logs[:, 3], rcond=None)[0]
-        each = ", ".join(
-            f"{name} {value:.3f} (paper {EXPONENTS[name]})"
-            for name, value in zip("ngp", fitted[1:], strict=True)
-        )
-        print(f"  {setting:8s} exponents: {each}; wanted no larger", flush=True)
+                    logs.append((1.0, np.log(n), np.log(g), np.log(p), np.log(np.median(rounds))))
+        *design, seconds = np.array(logs).T
+        fitted = np.linalg.lstsq(np.column_stack(design), seconds, rcond=None)[0]
+        for name, value in zip("ngp", fitted[1:], strict=True):
+            record.row(
+                "Growth of the CPU time of one member, Gaussians at the corners of a simplex",
+                ["setting", "with the", "exponent", "published"],
+                [setting, words[name], f"{value:.3f}", PUBLISHED_EXPONENTS[name]],
+            )
     X, y = _simplex(10_000, 100, 100)
     train, test = (pd.DataFrame(X[:5000]), y[:5000]), (pd.DataFrame(X[5000:]), y[5000:])
-    print("  a hundred classes, 5,000 rows to learn and 5,000 to test, 100 columns, 2 threads")
     for peer in ("LINF", "forest"):
         start = time.process_time()
         error, fit, score = measure(PEERS[peer], 0, train, test)
         cpu = time.process_time() - start
-        print(
-            f"    {peer:8s} error {error:5.2f}%, fit {fit:6.1f} s, score {score:5.2f} s, {cpu:6.1f} cpu s",
-            flush=True,
+        record.row(
+            "A hundred classes: 5,000 rows to learn, 5,000 to test, 100 columns, two threads",
+            ["classifier", "error %", "fit s", "score s", "CPU s"],
+            [peer, f"{error:.2f}", f"{fit:.1f}", f"{score:.2f}", f"{cpu:.1f}"],
         )
 
 
@@ -292,57 +267,45 @@ def _cpu_seconds(work: Callable[[], Any]) -> float:
     return time.process_time() - start
 
 
-def weak() -> None:
-    """Tell from the covers why Madelon stays out of reach."""
-    try:
-        _, train, test = next(splits("madelon", 1))
-    except DataUnavailableError as error:
-        print(f"madelon: skipped, {error}")
-        return
+def weak(record: Record, options: argparse.Namespace) -> None:
+    """Show from the covers why Madelon stays out of reach."""
+    del options
+    _, train, test = next(splits("madelon", 1))
     forest = RandomForestClassifier(500, random_state=0, n_jobs=2).fit(*train)
-    telling = set(train[0].columns[np.argsort(-forest.feature_importances_)[:20]].astype(str))
+    important = set(train[0].columns[np.argsort(-forest.feature_importances_)[:20]].astype(str))
     classifier = LinfClassifier(random_state=0, n_jobs=2).fit(*train)
     path = classifier.decision_path(test[0])
     labels = np.array([cover.label for cover in classifier.covers_], dtype=object)
     right = labels[path.cover] == test[1][:, None]
-    used = np.array([sum(name in telling for name in dict(c.x + c.y)) for c in classifier.covers_])
+    used = np.array([sum(name in important for name in dict(c.x + c.y)) for c in classifier.covers_])
     width = np.array([len(dict(c.x + c.y)) for c in classifier.covers_])
-    held = np.array([c.counts.sum() for c in classifier.covers_])
-    print('\nMadelon, from the covers; "telling" are the 20 columns a random forest finds most important')
-    print(f"  columns on the axes of a cover: {width.mean():.1f}; telling ones: {used.mean():.1f}")
-    print(f"  training rows of a cover: median {np.median(held):.0f} of {held.sum() // 25}")
     share = used / width
+    title = "Madelon: votes by the share of important columns on the axes of a cover"
     for low, high in ((0.0, 0.1), (0.1, 0.3), (0.3, 0.6), (0.6, 1.01)):
         chosen = (share[path.cover] >= low) & (share[path.cover] < high)
         if chosen.any():
-            print(
-                f"  votes by covers with {100 * low:.0f} to {100 * min(high, 1):.0f}% telling columns: "
-                f"{100 * chosen.mean():5.1f}% of the votes, right {100 * right[chosen].mean():.1f}%"
+            record.row(
+                title,
+                ["share of important columns", "share of the votes", "votes that are right"],
+                [f"{low:.0%} to {min(high, 1):.0%}", f"{chosen.mean():.1%}", f"{right[chosen].mean():.1%}"],
             )
-
-
-def main() -> None:
-    """Run what was asked for."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    record.close(
+        title,
+        f"Important are the 20 columns of highest importance in a random forest. A cover has "
+        f"{width.mean():.1f} columns on its axes, {used.mean():.1f} of them important.",
     )
-    parser.add_argument("--quick", action="store_true", help="three seeds, fewer sizes")
-    parser.add_argument("--seeds", type=int, help="number of seeds, instead of ten or three")
-    parser.add_argument("--sets", help="names of sets, with commas between them")
-    parser.add_argument("--record", type=Path, help="file of errors and times: read first, added to")
-    parser.add_argument("--only", choices=["errors", "speed", "growth", "weak"])
-    asked = parser.parse_args()
-    warnings.simplefilter("ignore", FutureWarning)
-    if asked.only in (None, "errors"):
-        names = tuple(asked.sets.split(",")) if asked.sets else SETS
-        errors(names, asked.seeds or (3 if asked.quick else 10), asked.quick, asked.record)
-    if asked.only in (None, "speed"):
-        speed()
-    if asked.only in (None, "growth"):
-        growth(asked.quick)
-    if asked.only in (None, "weak"):
-        weak()
 
 
 if __name__ == "__main__":
-    main()
+    warnings.simplefilter("ignore", FutureWarning)
+    run(
+        "linf",
+        __doc__,
+        {"errors": errors, "speed": speed, "growth": growth, "weak": weak},
+        {
+            "--seeds": {"type": int, "help": "number of seeds, instead of ten or three"},
+            "--sets": {"help": "names of sets, with commas between them"},
+            "--pieces": {"type": Path, "help": "file of errors and times: read first, added to"},
+        },
+        before=_compile,
+    )

@@ -1,22 +1,23 @@
 """The ordered axis engine: time of the exact search, quality of the cheaper ones, sorting, memory.
 
     python -m benchmarks.ordered_search              # everything, about a minute
-    python -m benchmarks.ordered_search quality      # one of: exact, quality, sort, memory, small
+    python -m benchmarks.ordered_search --only quality
 
 Times are processor seconds with warm kernels, except where the clock is what is asked for.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
 import subprocess
 import sys
 import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
+from benchmarks.records import Record, run
 from damier.criteria import discretization_cost
 from damier.search.axis import ordered
 from damier.search.axis.costs import interval_penalties
@@ -25,6 +26,7 @@ from damier.search.axis.greedy import improve, merge_greedily
 from damier.search.axis.ordered import discretize
 from damier.search.axis.rows import axis_of_values
 from damier.search.kernels import factorial_table
+from damier.search.run import Run
 from tests import naive
 
 
@@ -51,7 +53,7 @@ def timed(call: Callable[[], object], clock: Callable[[], float] = time.process_
     return min(seconds), result
 
 
-def warm() -> None:
+def warm(*_: object) -> None:
     """Compile every kernel on something small."""
     for n_classes in (2, 3):
         x, codes = column(400, n_classes, "smooth")
@@ -64,23 +66,23 @@ def warm() -> None:
     ordered._MOST_ELEMENTS_TWO, ordered._MOST_ELEMENTS_MANY = few
 
 
-def exact() -> None:
-    """Print the times of the exact search."""
-    print("\nexact search            rows  classes  seconds  parts  proven   wanted")
-    wanted = {(100_000, 2, "smooth"): "0.3", (100_000, 2, "noise"): "2", (10_000, 10, "noise"): "0.5"}
-    for n, n_classes in ((10_000, 2), (100_000, 2), (1_000_000, 2), (10_000, 5), (10_000, 10), (20_000, 10)):
+def exact(record: Record, options: argparse.Namespace) -> None:
+    """Time the exact search."""
+    sizes = ((10_000, 2), (100_000, 2), (1_000_000, 2), (10_000, 5), (10_000, 10), (20_000, 10))
+    for n, n_classes in sizes[:1] if options.quick else sizes:
         for kind in ("smooth", "noise"):
             x, codes = column(n, n_classes, kind)
             seconds, found = timed(lambda: discretize(x, codes, n_classes, search="exact"))  # noqa: B023
-            goal = wanted.get((n, n_classes, kind), "")
-            print(
-                f"  {kind:8} {n:18,} {n_classes:8} {seconds:8.3f} {len(found.counts):6}"
-                f"  {found.optimal!s:6} {goal:>8}"
+            record.row(
+                "Exact search of one column",
+                ["column", "rows", "classes", "CPU seconds", "parts", "proven"],
+                [kind, f"{n:,}", n_classes, f"{seconds:.3f}", len(found.counts), found.optimal],
             )
 
 
-def quality(problems: int = 500) -> None:
-    """Print how often each search finds what the dynamic programme over all values finds."""
+def quality(record: Record, options: argparse.Namespace) -> None:
+    """Count how often each search finds what the dynamic programme over all values finds."""
+    problems = 60 if options.quick else 500
     names = ("greedy alone", "greedy, improved", "last 1,000 cuts, improved", "greedy", "auto")
     missed = {name: [] for name in names}
     for seed in range(problems):
@@ -115,37 +117,38 @@ def quality(problems: int = 500) -> None:
         costs += [discretize(x, codes, n_classes, search=s).cost for s in ("greedy", "auto")]
         for name, cost in zip(names, costs, strict=True):
             missed[name].append(cost - least)
-    print(f"\nquality over {problems} problems of up to 2,000 rows    optimal   worst miss (nats)")
-    for name in names:
-        gaps = np.array(missed[name])
-        print(f"  {name:42} {np.mean(gaps < 1e-6):9.1%} {gaps.max():19.3f}")
+    gaps = {name: np.array(missed[name]) for name in names}
+    record.table(
+        f"Quality over {problems} problems of up to 2,000 rows",
+        ["search", "optimal", "worst excess, nats"],
+        [[name, f"{np.mean(gap < 1e-6):.1%}", f"{gap.max():.3f}"] for name, gap in gaps.items()],
+    )
 
 
-def sort() -> None:
-    """Print the time of ten columns of a million rows beside that of sorting them."""
-    print("\n1,000,000 rows x 10 columns (5 smooth, 5 noise), auto, 2 threads")
+def sort(record: Record, options: argparse.Namespace) -> None:
+    """Time ten columns, five smooth and five of noise, beside sorting them."""
+    n_rows = 100_000 if options.quick else 1_000_000
     for n_classes in (2, 10):
-        columns = [column(1_000_000, n_classes, ("smooth", "noise")[k % 2], seed=k) for k in range(10)]
+        columns = [column(n_rows, n_classes, ("smooth", "noise")[k % 2], seed=k) for k in range(10)]
 
-        def fit() -> None:
-            with ThreadPoolExecutor(2) as pool:
-                list(pool.map(lambda c: discretize(*c, n_classes), columns))  # noqa: B023
+        def fit() -> object:
+            return Run(2).map(lambda c: discretize(*c, n_classes), columns)  # noqa: B023
 
-        work, _ = timed(fit)
-        sorting_work, _ = timed(lambda: [np.sort(x) for x, _ in columns])  # noqa: B023
-        seconds, _ = timed(fit, time.perf_counter)
-        sorting, _ = timed(lambda: [np.sort(x) for x, _ in columns], time.perf_counter)  # noqa: B023
-        print(
-            f"  {n_classes:2} classes: {seconds:.2f} s; np.sort in one thread {sorting:.2f} s;"
-            f" ratio {seconds / sorting:.1f}"
-            + (" (wanted: 4 at most)" if n_classes == 2 else "")
-            + f"; processor time {work:.2f} s and {sorting_work:.2f} s,"
-            + f" ratio on two idle cores {work / 2 / sorting_work:.1f}"
+        def sorting() -> object:
+            return [np.sort(x) for x, _ in columns]  # noqa: B023
+
+        clocks = (time.perf_counter, time.process_time)
+        ours, theirs = ([timed(call, clock)[0] for clock in clocks] for call in (fit, sorting))
+        record.row(
+            f"{n_rows:,} rows x 10 columns, two threads, beside np.sort in one",
+            ["classes", "seconds", "np.sort", "CPU seconds", "np.sort", "ratio of CPU seconds"],
+            [n_classes, ours[0], theirs[0], ours[1], theirs[1], ours[1] / theirs[1]],
         )
 
 
-def memory(n: int = 10_000_000) -> None:
-    """Print the peak memory of one long column above its input, in a process of its own."""
+def memory(record: Record, options: argparse.Namespace) -> None:
+    """Measure the peak memory of one long column above its input, in a process of its own."""
+    n = 1_000_000 if options.quick else 10_000_000
     script = f"""
 import json
 from benchmarks.ordered_search import column, warm
@@ -158,24 +161,26 @@ before = kilobytes("VmRSS")
 discretize(x, codes, 2)
 print(json.dumps([(kilobytes("VmHWM") - before) * 1024, x.nbytes]))
 """
-    told = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout
-    above, size = json.loads(told)
-    print(
-        f"\n{n:,} rows, one column of noise: {above / 2**20:.0f} MiB above the input,"
-        f" {above / size:.1f} times the column (wanted: 4 at most)"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    above, size = json.loads(done.stdout)
+    record.row(
+        "Memory above the input",
+        ["rows of one column of noise", "MiB", "times the column"],
+        [f"{n:,}", f"{above / 2**20:.0f}", f"{above / size:.1f}"],
     )
 
 
-def small() -> None:
-    """Print the time of a table the size of iris."""
+def small(record: Record, options: argparse.Namespace) -> None:
+    """Time a table the size of iris."""
+    del options
     columns = [column(150, 3, "smooth", seed=k) for k in range(4)]
     columns = [(np.round(x, 1), codes) for x, codes in columns]
     seconds, _ = timed(lambda: [discretize(x, codes, 3) for x, codes in columns])
-    print(f"\n150 rows x 4 columns, 3 classes: {seconds * 1000:.1f} ms")
+    record.row(
+        "Small table", ["table", "CPU ms"], ["150 rows x 4 columns, 3 classes", f"{1000 * seconds:.1f}"]
+    )
 
 
 if __name__ == "__main__":
-    warm()
-    tasks = {task.__name__: task for task in (exact, quality, sort, memory, small)}
-    for name in sys.argv[1:] or tasks:
-        tasks[name]()
+    parts = {"exact": exact, "quality": quality, "sort": sort, "memory": memory, "small": small}
+    run("ordered_search", __doc__, parts, before=warm)

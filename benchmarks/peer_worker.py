@@ -151,13 +151,13 @@ def main(library: str, data: str, options: str, repeats: str) -> None:
         found = fit()
         seconds.append((time.perf_counter() - start, cpu() - work))
     children = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
-    told = {
+    result = {
         "seconds": min(seconds)[0],
         "cpu": min(seconds)[1],
         "peak_mb": peak() - before + children,
         "found": found,
     }
-    print("RESULT " + json.dumps(told))
+    print("RESULT " + json.dumps(result))
 
 
 if __name__ == "__main__":

@@ -115,8 +115,8 @@ def measure(
             )
         except subprocess.TimeoutExpired:
             return f"{library}: stopped after {timeout:.0f} s"
-    told = [line for line in done.stdout.splitlines() if line.startswith("RESULT ")]
-    if not told:
+    results = [line for line in done.stdout.splitlines() if line.startswith("RESULT ")]
+    if not results:
         last = (done.stderr.strip().splitlines() or ["no message"])[-1]
         return f"{library}: failed ({last})"
-    return Measure(library, **json.loads(told[-1].removeprefix("RESULT ")))
+    return Measure(library, **json.loads(results[-1].removeprefix("RESULT ")))

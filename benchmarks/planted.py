@@ -57,7 +57,7 @@ def planted(
     table = sp.csr_array((np.ones(len(block), np.int32), tuple(entries)), shape=(n_rows, n_columns))
     table.sum_duplicates()
     table.data[:] = 1
-    # shuffled, so that the order of the values tells nothing
+    # shuffled, so that the order of the values does not inform
     orders = [random.permutation(n) for n in (n_rows, n_columns)]
     table = table[orders[0]][:, orders[1]]
     rows, columns = sides[0][orders[0]], sides[1][orders[1]]

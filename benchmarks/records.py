@@ -61,7 +61,7 @@ class Record:
 
     def say(self, text: str) -> None:
         """Print a line that is not kept."""
-        self._console.print(text, highlight=False, markup=False)
+        self._console.print(text, highlight=False, markup=False, soft_wrap=True)
 
     def row(self, title: str, columns: Sequence[str], cells: Sequence[Any]) -> None:
         """Print a row as soon as it is measured; `close` keeps the rows as a table."""

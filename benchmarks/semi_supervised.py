@@ -1,12 +1,12 @@
-"""Discretization that uses the rows without a label: the figures of its paper.
+"""Discretization that uses the rows without a label: the published figures (Bondu, Boullé, Lemaire, 2010).
 
     python -m benchmarks.semi_supervised                    # everything; about half an hour
     python -m benchmarks.semi_supervised --quick            # few sets, few repeats
-    python -m benchmarks.semi_supervised --curves FOLDER    # also draws figures 5 and 6
+    python -m benchmarks.semi_supervised --only naive_bayes --curves FOLDER    # also draws figures 5 and 6
 
 The last table is the AUC of naive Bayes on the test half, from 4 to 256 labels: on the labeled rows alone,
 with the bounds moved to the median of the unlabeled values between labels, and with the semi-supervised
-criterion. Measured: moving the bounds changes nothing that can be told from chance, as the paper found. The
+criterion. Measured: moving the bounds makes no difference beyond chance, as published. The
 criterion asks for more labels before it cuts the more unlabeled rows there are, and is behind till then.
 """
 
@@ -21,13 +21,12 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from rich.console import Console
-from rich.table import Table
 from scipy.stats import wilcoxon
 from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import StratifiedKFold
 
 from benchmarks.datasets import DataUnavailableError, load
+from benchmarks.records import Record, run
 from damier import MODLDiscretizer, NaiveBayesClassifier, bound_posterior
 from damier.criteria import best_class_totals
 
@@ -40,13 +39,13 @@ LABELS = (4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256)
 METHODS = (None, "bounds", "criterion")
 # Of adult, so that all sets take their turn in minutes.
 _MOST_ROWS = 6000
-console = Console(width=200)
 
 
-def figure_1() -> None:
-    """Print the least number of labels that gives two intervals when the classes lie apart."""
-    wanted = {10: 6, 20: 8, 50: 10, 100: 12, 200: 14, 500: 16, 1000: 18}
-    for n_rows, paper in wanted.items():
+def figure_1(record: Record, options: argparse.Namespace) -> None:
+    """Find the least number of labels that gives two intervals when the classes lie apart."""
+    del options
+    published = {10: 6, 20: 8, 50: 10, 100: 12, 200: 14, 500: 16, 1000: 18}
+    for n_rows, least in published.items():
         found = []
         for mode in (None, "criterion"):
             for n_labels in range(2, n_rows + 1, 2):
@@ -59,39 +58,45 @@ def figure_1() -> None:
                 if fitted.partitions_["x0"].n_parts == 2:
                     found.append(n_labels)
                     break
-        told = "as in the paper" if found == [6, paper] else "NOT as in the paper"
-        console.print(
-            f"figure 1, N = {n_rows:5d}: supervised {found[0]}, criterion {found[1]} (6, {paper}): {told}"
+        record.row(
+            "Least number of labels that gives two intervals",
+            ["rows", "supervised", "published", "criterion", "published"],
+            [n_rows, found[0], 6, found[1], least],
         )
 
 
-def figure_3() -> None:
-    """Print the posterior of the bound over the unlabeled zone and outside."""
+def figure_3(record: Record, options: argparse.Namespace) -> None:
+    """Look at the posterior of the bound over the unlabeled zone and outside."""
+    del options
     x = np.linspace(0, 1, 100)
     y = np.where(x < 0.4, 0, np.where(x > 0.6, 1, -1))
     found = bound_posterior(x, y)
     surprise = -np.log(found.probability)
     inside = (found.bounds > x[y == 0].max()) & (found.bounds < x[y == 1].min())
-    console.print(
-        f"figure 3: -log P(bound | data) over [0.4, 0.6] from {surprise[inside].min():.4f} to "
-        f"{surprise[inside].max():.4f} (flat), at least {surprise[~inside].min():.2f} outside (lowest inside)"
+    record.figure(
+        "Posterior of the bound, no label in [0.4, 0.6]",
+        "-log P(bound | data)",
+        f"from {surprise[inside].min():.4f} to {surprise[inside].max():.4f} inside, "
+        f"at least {surprise[~inside].min():.2f} outside",
+        "flat inside, lower than outside (published)",
     )
 
 
-def figure_4() -> None:
-    """Print the difference of the likelihood terms at growing N, half of the rows labeled.
+def figure_4(record: Record, options: argparse.Namespace) -> None:
+    """Compare the likelihood terms at growing N, half of the rows labeled.
 
-    The paper's text has two pure intervals, for which both terms are zero at the best class totals whatever N
+    The publication has two pure intervals, for which both terms are zero at the best class totals whatever N
     is; the half-logarithm it speaks of shows where an interval mixes its classes.
     """
-    console.print("figure 4: semi-supervised less supervised likelihood term, half of the rows labeled")
+    del options
     for n_rows in (50, 500, 5000, 50_000, 500_000):
         labels, total = n_rows // 4, n_rows // 2
         pure = _difference([labels, 0], total) + _difference([0, labels], total)
         mixed = _difference([labels, labels], n_rows)
-        console.print(
-            f"  N = {n_rows:7,d}: two pure intervals {pure:.3f}; one interval of both classes {mixed:.3f} "
-            f"nats, {mixed / math.log(2):.2f} bits; log N = {math.log(n_rows):.2f}"
+        record.row(
+            "Semi-supervised less supervised likelihood term, half of the rows labeled, nats",
+            ["rows", "two pure intervals", "one interval of both classes", "log N"],
+            [f"{n_rows:,}", f"{pure:.3f}", f"{mixed:.3f}", f"{math.log(n_rows):.2f}"],
         )
 
 
@@ -104,8 +109,9 @@ def _difference(labeled: list[int], total: int) -> float:
     return semi - (math.lgamma(known + 1) - sum(math.lgamma(k + 1) for k in labeled))
 
 
-def brute_force(n_problems: int) -> None:
+def brute_force(record: Record, options: argparse.Namespace) -> None:
     """Compare with every partition and every class totals of small problems."""
+    n_problems = 20 if options.quick else 100
     rng = np.random.default_rng(0)
     equal = 0
     for _ in range(n_problems):
@@ -117,8 +123,10 @@ def brute_force(n_problems: int) -> None:
         classes = fitted.classes_.tolist()
         codes = np.array([classes.index(c) if c >= 0 else -1 for c in y.tolist()])
         equal += abs(fitted.partitions_["x0"].cost - _least_cost(x, codes, len(classes))) < 1e-8
-    console.print(
-        f"brute force over all partitions and class totals, N <= 12, J <= 3: {equal} of {n_problems} equal"
+    record.figure(
+        "Against all partitions and class totals",
+        "up to 12 rows and 3 classes: equal cost",
+        f"{equal} of {n_problems}",
     )
 
 
@@ -148,8 +156,9 @@ def _least_interval(total: int, own: tuple[int, ...]) -> float:
     return math.log(math.comb(total + n_classes - 1, n_classes - 1)) + least
 
 
-def speed(n_rows: int) -> None:
+def speed(record: Record, options: argparse.Namespace) -> None:
     """Compare the fit with 1% of labels to the fully supervised fit, one column."""
+    n_rows = 100_000 if options.quick else 1_000_000
     rng = np.random.default_rng(0)
     x = rng.normal(size=(n_rows, 1))
     y = (x[:, 0] + rng.normal(size=n_rows) > 0).astype(int)
@@ -163,9 +172,10 @@ def speed(n_rows: int) -> None:
             took.append(time.perf_counter() - begin)
         seconds[mode] = min(took)
     criterion, bounds = (seconds[mode] / seconds[None] for mode in ("criterion", "bounds"))
-    console.print(
-        f"{n_rows:,} rows, 1% labeled, one column: supervised on all labels {seconds[None]:.3f} s, criterion "
-        f"{criterion:.2f} times that, bounds {bounds:.2f} times (wanted: at most 3)"
+    record.row(
+        "One column, 1% of the rows labeled",
+        ["rows", "supervised on all labels, s", "criterion, times that", "bounds, times that"],
+        [f"{n_rows:,}", f"{seconds[None]:.3f}", f"{criterion:.2f}", f"{bounds:.2f}"],
     )
 
 
@@ -182,12 +192,12 @@ def auc(model: NaiveBayesClassifier, X: pd.DataFrame, y: np.ndarray) -> float:
     return float(np.average(areas, weights=weights))
 
 
-def curves(name: str, n_repeats: int) -> pd.DataFrame | None:
+def curves(record: Record, name: str, n_repeats: int) -> pd.DataFrame | None:
     """AUC of each method on both halves, by number of labels."""
     try:
         data = load(name)
     except DataUnavailableError as error:
-        console.print(f"{name}: {error}")
+        record.say(f"{name}: {error}")
         return None
     X = data.X.drop(columns="Sample_code_number", errors="ignore")
     y = np.unique(data.y.to_numpy().astype(str), return_inverse=True)[1]
@@ -214,59 +224,61 @@ def curves(name: str, n_repeats: int) -> pd.DataFrame | None:
                     continue
                 known = labels >= 0
                 for method in METHODS:
-                    make = partial(NaiveBayesClassifier, semi_supervised=method)
+                    make = partial(NaiveBayesClassifier, averaging=None, semi_supervised=method)
                     used = known if method is None else np.ones(train.size, bool)
                     model = make().fit(X.iloc[train[used]], labels[used])
-                    told = (auc(model, X.iloc[train], y[train]), auc(model, X.iloc[test], y[test]))
-                    rows.append((name, repeat, fold, n_labels, method or "supervised", *told))
+                    areas = (auc(model, X.iloc[train], y[train]), auc(model, X.iloc[test], y[test]))
+                    rows.append((name, repeat, fold, n_labels, method or "supervised", *areas))
     return pd.DataFrame(rows, columns=["set", "repeat", "fold", "labels", "method", "train", "test"])
 
 
-def section_6(names: list[str], n_repeats: int, folder: Path | None) -> None:
-    """Print the table of AUC and what it says; draw the curves when asked."""
-    found = [frame for name in names if (frame := curves(name, n_repeats)) is not None]
+def naive_bayes(record: Record, options: argparse.Namespace) -> None:
+    """Compare the AUC of naive Bayes with the three methods; draw the curves when asked."""
+    names = options.sets if options.sets is not None else (QUICK if options.quick else SETS)
+    n_repeats = options.repeats or (2 if options.quick else 10)
+    found = [frame for name in names if (frame := curves(record, name, n_repeats)) is not None]
     if not found:
         return
-    told = pd.concat(found)
-    mean = told.groupby(["set", "labels", "method"], sort=False)["test"].mean().unstack("method")
-    shown = Table(title=f"Test AUC, {n_repeats} times 2 folds: supervised, below it bounds, then criterion")
+    areas = pd.concat(found)
+    mean = areas.groupby(["set", "labels", "method"], sort=False)["test"].mean().unstack("method")
     counts = [n for n in LABELS if n in set(mean.index.get_level_values("labels"))]
-    shown.add_column("set")
-    for n in counts:
-        shown.add_column(str(n), justify="right")
-    for name in dict.fromkeys(told["set"]):
-        cells = []
+    rows = []
+    for name in dict.fromkeys(areas["set"]):
+        row = [name]
         for n in counts:
-            row = mean.loc[(name, n)] if (name, n) in mean.index else None
-            cells.append(
-                ""
-                if row is None
-                else "\n".join(f"{row[m] * 100:.1f}" for m in ("supervised", "bounds", "criterion"))
-            )
-        shown.add_row(name, *cells)
-    console.print(shown)
+            held = mean.loc[(name, n)] if (name, n) in mean.index else None
+            order = ("supervised", "bounds", "criterion")
+            row.append("" if held is None else " / ".join(f"{100 * held[m]:.1f}" for m in order))
+        rows.append(row)
+    differences = []
     for method in ("bounds", "criterion"):
         difference = (mean[method] - mean["supervised"]).dropna()
         by_set = difference.groupby("set", sort=False).mean()
         test = wilcoxon(by_set) if (by_set != 0).any() else None
-        console.print(
+        differences.append(
             f"{method} less supervised: mean {difference.mean() * 100:+.3f} points of AUC, by set from "
             f"{by_set.min() * 100:+.2f} to {by_set.max() * 100:+.2f}; Wilcoxon over the sets p = "
-            f"{1.0 if test is None else test.pvalue:.3f}"
+            f"{1.0 if test is None else test.pvalue:.3f}."
         )
-    if folder is not None:
-        draw(told, folder)
+    record.table(
+        f"Test AUC by number of labels, {n_repeats} times 2 folds: supervised / bounds / criterion",
+        ["set", *map(str, counts)],
+        rows,
+        note=" ".join(differences),
+    )
+    if options.curves is not None:
+        draw(areas, options.curves)
 
 
-def draw(told: pd.DataFrame, folder: Path) -> None:
-    """Draw a page of curves for each half of the sets, like figures 5 and 6 of the paper."""
+def draw(areas: pd.DataFrame, folder: Path) -> None:
+    """Draw a page of curves for each half of the sets, like the published figures 5 and 6."""
     import matplotlib as mpl
 
     mpl.use("Agg")
     import matplotlib.pyplot as plt
 
     folder.mkdir(parents=True, exist_ok=True)
-    names = list(dict.fromkeys(told["set"]))
+    names = list(dict.fromkeys(areas["set"]))
     for page, chosen in enumerate((names[:8], names[8:]), start=5):
         if not chosen:
             continue
@@ -274,7 +286,7 @@ def draw(told: pd.DataFrame, folder: Path) -> None:
         for ax in axes.ravel()[len(chosen) :]:
             ax.set_visible(False)
         for name, ax in zip(chosen, axes.ravel(), strict=False):
-            own = told[told["set"] == name]
+            own = areas[areas["set"] == name]
             for method, colour in (
                 ("supervised", "black"),
                 ("bounds", "tab:blue"),
@@ -291,25 +303,23 @@ def draw(told: pd.DataFrame, folder: Path) -> None:
         figure.supylabel("AUC")
         figure.savefig(folder / f"figure_{page}.png", dpi=110)
         plt.close(figure)
-        console.print(f"drawn: {folder / f'figure_{page}.png'}")
-
-
-def main() -> None:
-    """Print everything."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--quick", action="store_true")
-    parser.add_argument("--repeats", type=int, default=None)
-    parser.add_argument("--sets", nargs="*", choices=SETS)
-    parser.add_argument("--curves", type=Path, default=None, metavar="FOLDER")
-    asked = parser.parse_args()
-    figure_1()
-    figure_3()
-    figure_4()
-    brute_force(20 if asked.quick else 100)
-    speed(100_000 if asked.quick else 1_000_000)
-    names = asked.sets if asked.sets is not None else (QUICK if asked.quick else SETS)
-    section_6(names, asked.repeats or (2 if asked.quick else 10), asked.curves)
 
 
 if __name__ == "__main__":
-    main()
+    run(
+        "semi_supervised",
+        __doc__,
+        {
+            "labels": figure_1,
+            "posterior": figure_3,
+            "likelihood": figure_4,
+            "brute_force": brute_force,
+            "speed": speed,
+            "naive_bayes": naive_bayes,
+        },
+        {
+            "--repeats": {"type": int},
+            "--sets": {"nargs": "*", "choices": SETS},
+            "--curves": {"type": Path, "metavar": "FOLDER"},
+        },
+    )

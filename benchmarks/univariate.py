@@ -2,7 +2,7 @@
 
     python -m benchmarks.univariate            # everything; Khiops alone takes minutes
     python -m benchmarks.univariate --quick    # a tenth of the rows
-    python -m benchmarks.univariate --only figures,small,quality,large
+    python -m benchmarks.univariate --only start exact
 
 Khiops and OptBinning are looked for here, then in the interpreter that ``--peer-python`` or
 ``DAMIER_PEER_PYTHON`` names. Every criterion value is Formula 1 (`damier.criteria.discretization_cost`),
@@ -17,47 +17,16 @@ import subprocess
 import sys
 import tempfile
 import time
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from rich.console import Console
-from rich.table import Table
 
 from benchmarks.datasets import load
 from benchmarks.optima import grouping_problems, interval_problems
 from benchmarks.peers import PEERS, Measure, environment, measure
-
-console = Console(width=max(110, Console().width))
-
-
-@dataclass
-class Figures:
-    """Rows of what was wanted and what was measured."""
-
-    rows: list[tuple[str, str, str, str]] = field(default_factory=list)
-
-    def add(self, what: str, wanted: str, measured: str, ratio: float | bool | None = None) -> None:
-        """Add a row; a ratio is wanted over measured, so 1 or more is reached."""
-        if isinstance(ratio, bool):
-            verdict = "reached" if ratio else "MISSED"
-        elif ratio is None:
-            verdict = "-"
-        else:
-            verdict = f"{ratio:.2f} {'reached' if ratio >= 1 else 'MISSED'}"
-        self.rows.append((what, wanted, measured, verdict))
-        console.print(f"  {what}: wanted {wanted}; measured {measured}; {verdict}", highlight=False)
-
-    def show(self) -> None:
-        """Print them all."""
-        table = Table(
-            "figure", "wanted", "measured", "wanted / measured", title="Figures", title_justify="left"
-        )
-        for row in self.rows:
-            table.add_row(*row)
-        console.print(table)
+from benchmarks.records import Record, run
 
 
 def smooth_and_noise(
@@ -93,88 +62,66 @@ def costs(found: Measure, X: pd.DataFrame, y: np.ndarray) -> tuple[float, float,
 
 
 def side_by_side(
-    title: str, X: pd.DataFrame, y: np.ndarray, peer: str | None, libraries: Any
+    record: Record, title: str, X: pd.DataFrame, y: np.ndarray, options: argparse.Namespace, libraries: Any
 ) -> dict[str, Measure]:
     """Fit each library on the same table, and print what each took and found."""
-    table = Table(
-        "library",
-        "seconds",
-        "cpu s",
-        "peak MB",
-        "intervals",
-        "criterion, nats",
-        "mean level",
-        title=title,
-        title_justify="left",
-    )
+    columns = ["library", "seconds", "CPU s", "peak MB", "intervals", "criterion, nats", "mean level"]
     measures: dict[str, Measure] = {}
-    for library, options in libraries:
-        got = measure(library, X, y, peer_python=peer, **options)
+    rows = []
+    for library, settings in libraries:
+        got = measure(library, X, y, peer_python=options.peer_python, **settings)
         if isinstance(got, str):
-            table.add_row(got)
+            rows.append([got, *[""] * 6])
             continue
         measures[library] = got
         total, level, parts = costs(got, X, y)
-        shown = ("-", "-", "-") if library == "sort" else (str(parts), f"{total:,.1f}", f"{level:.4f}")
-        table.add_row(library, f"{got.seconds:.3f}", f"{got.cpu:.3f}", f"{got.peak_mb:,.0f}", *shown)
-    console.print(table)
+        shown = ("", "", "") if library == "sort" else (str(parts), f"{total:,.1f}", f"{level:.4f}")
+        rows.append([library, f"{got.seconds:.3f}", f"{got.cpu:.3f}", f"{got.peak_mb:,.0f}", *shown])
+    record.table(title, columns, rows)
     return measures
 
 
-def large_tables(figures: Figures, quick: bool, peer: str | None) -> None:
-    """Fit a million rows of ten columns, two and ten classes, two threads."""
-    n_rows = 100_000 if quick else 1_000_000
-    for n_classes, faster in ((2, 100), (10, 60)):
+def large_tables(record: Record, options: argparse.Namespace) -> None:
+    """Fit a million rows of ten columns, two and ten classes, two threads; and sort them."""
+    n_rows = 100_000 if options.quick else 1_000_000
+    for n_classes in (2, 10):
         X, y = smooth_and_noise(n_rows, n_classes)
+        own = [("damier", {"n_jobs": 2, "repeats": 3}), ("sort", {"repeats": 3})]
         title = f"{n_rows:,} rows x 10 columns, {n_classes} classes"
-        wanted = [("damier", {"n_jobs": 2, "repeats": 3}), ("sort", {"repeats": 3})]
-        found = side_by_side(title, X, y, peer, wanted + [(p, {}) for p in PEERS])
-        if "damier" not in found:
-            continue
-        own = found["damier"].seconds
-        if "khiops" in found:
-            ratio = found["khiops"].seconds / own
-            figures.add(f"{title}: times faster than Khiops", f">= {faster}", f"{ratio:.0f}", ratio / faster)
-        if n_classes == 2:
-            ratio = own / found["sort"].seconds
-            figures.add(f"{title}: times np.sort of the columns", "<= 4", f"{ratio:.2f}", 4 / ratio)
+        side_by_side(record, title, X, y, options, own + [(peer, {}) for peer in PEERS])
 
 
-def exact_searches(figures: Figures, quick: bool) -> None:
+def exact_searches(record: Record, options: argparse.Namespace) -> None:
     """Exact search on one column, smooth and noise."""
-    cases = [(100_000, 2, "smooth", 0.3), (100_000, 2, "noise", 2.0), (10_000, 10, "noise", 0.5)]
-    for n_rows, n_classes, kind, limit in cases:
-        rows = n_rows // 10 if quick else n_rows
+    for n_rows, n_classes, kind in ((100_000, 2, "smooth"), (100_000, 2, "noise"), (10_000, 10, "noise")):
+        rows = n_rows // 10 if options.quick else n_rows
         X, y = smooth_and_noise(rows, n_classes, 1, 1, seed=1)
-        column = X[[f"{kind} 1"]]
-        got = measure("damier", column, y, search="exact", repeats=2)
-        what = f"exact, {rows:,} rows, {n_classes} classes, {kind}"
-        if isinstance(got, str):
-            figures.add(what, f"{limit} s", got, False)
-        else:
-            figures.add(what, f"<= {limit} s", f"{got.seconds:.3f} s", limit / got.seconds)
+        got = measure("damier", X[[f"{kind} 1"]], y, search="exact", repeats=2)
+        seconds = got if isinstance(got, str) else f"{got.seconds:.3f}"
+        record.row(
+            "Exact search, one column",
+            ["rows", "classes", "column", "seconds"],
+            [f"{rows:,}", n_classes, kind, seconds],
+        )
 
 
-def memory(figures: Figures, quick: bool) -> None:
+def memory(record: Record, options: argparse.Namespace) -> None:
     """Peak above the input for one long column."""
-    n_rows = 1_000_000 if quick else 10_000_000
+    n_rows = 1_000_000 if options.quick else 10_000_000
     X, y = smooth_and_noise(n_rows, 2, 1, 0, seed=2)
     got = measure("damier", X, y)
-    what = f"memory above the input, {n_rows:,} rows x 1 column"
-    if isinstance(got, str):
-        figures.add(what, "4 columns", got, False)
-        return
-    columns = got.peak_mb / (8 * n_rows / 2**20)
-    figures.add(what, "<= 4 columns", f"{columns:.2f} columns ({got.seconds:.2f} s)", 4 / columns)
+    shown = got
+    if not isinstance(got, str):
+        shown = f"{got.peak_mb / (8 * n_rows / 2**20):.2f} times the column, {got.seconds:.2f} s"
+    record.figure("Memory above the input", f"{n_rows:,} rows x 1 column", shown)
 
 
-def timed(code: str, **variables: str) -> float:
-    """Run code in a fresh interpreter; it prints its own seconds, those of its processor last."""
+def timed(code: str, **variables: str) -> str:
+    """Run code in a fresh interpreter; it prints its seconds, then those of its processor."""
     env = environment(sys.executable) | variables
     done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, check=True)
     seconds, work = map(float, done.stdout.split()[-2:])
-    console.print(f"    {seconds:.4f} s, of which {work:.4f} s of work", style="dim")
-    return seconds
+    return f"{seconds:.4f} s, {work:.4f} s of CPU"
 
 
 # Each prints seconds by the clock and by the processor: they differ on a busy machine.
@@ -200,19 +147,16 @@ WARM_FIT = TIMED.format(
 )
 
 
-def starting_up(figures: Figures) -> None:
+def starting_up(record: Record, options: argparse.Namespace) -> None:
     """Time what a user waits for before anything is computed."""
-    seconds = min(timed(IMPORT) for _ in range(3))
-    figures.add("import damier beyond scikit-learn", "<= 0.15 s", f"{seconds:.3f} s", 0.15 / seconds)
-    seconds = min(timed(IMPORT_ENCODER) for _ in range(3))
-    figures.add("the same, with MODLEncoder", "<= 0.15 s", f"{seconds:.3f} s", 0.15 / seconds)
+    del options
+    title = "What a user waits for"
+    record.figure(title, "import damier beyond scikit-learn", min(timed(IMPORT) for _ in range(3)))
+    record.figure(title, "the same, with MODLEncoder", min(timed(IMPORT_ENCODER) for _ in range(3)))
     with tempfile.TemporaryDirectory() as empty:
-        seconds = timed(FIRST_FIT, NUMBA_CACHE_DIR=empty)
-    figures.add("first fit, cold cache (iris)", "<= 12 s", f"{seconds:.1f} s", 12 / seconds)
-    seconds = timed(FIRST_FIT)
-    figures.add("first fit, compiled before (iris)", "-", f"{seconds:.2f} s")
-    seconds = timed(WARM_FIT)
-    figures.add("iris, whole table, warm", "<= 10 ms", f"{1000 * seconds:.2f} ms", 0.010 / seconds)
+        record.figure(title, "first fit, nothing compiled (iris)", timed(FIRST_FIT, NUMBA_CACHE_DIR=empty))
+    record.figure(title, "first fit, compiled before (iris)", timed(FIRST_FIT))
+    record.figure(title, "later fits (iris, whole table)", timed(WARM_FIT))
     with tempfile.TemporaryDirectory() as folder:
         page = Path(folder) / "page.html"
         command = [sys.executable, "-m", "damier", "report", "--sample", "-o", str(page)]
@@ -220,91 +164,66 @@ def starting_up(figures: Figures) -> None:
         for _ in range(3):
             start, work = time.perf_counter(), os.times().children_user
             subprocess.run(command, env=environment(sys.executable), capture_output=True, check=True)
-            taken.append(time.perf_counter() - start)
-            work = os.times().children_user - work
-            console.print(f"    {taken[-1]:.2f} s, of which {work:.2f} s of work", style="dim")
-    figures.add("damier report on the sample, warm", "<= 4 s", f"{min(taken):.2f} s", 4 / min(taken))
+            taken.append((time.perf_counter() - start, os.times().children_user - work))
+    seconds, work = min(taken)
+    record.figure(title, "damier report --sample", f"{seconds:.2f} s, {work:.2f} s of CPU")
 
 
-def small_tables(figures: Figures, peer: str | None) -> None:
+def small_tables(record: Record, options: argparse.Namespace) -> None:
     """Both partitions and Formula 1 on each, for iris, wine and breast cancer."""
     from damier.criteria import discretization_cost
 
-    higher, agree, n_variables = 0, 0, 0
+    columns = ["variable", "Damier's bounds", "cost", "Khiops' bounds", "cost"]
     for name in ("iris", "wine", "breast_cancer"):
         data = load(name)
         y = data.y.to_numpy()
-        found = side_by_side(
-            f"{name} ({data.source})", data.X, y, peer, [("damier", {}), *((p, {}) for p in PEERS)]
-        )
+        libraries = [("damier", {}), *((peer, {}) for peer in PEERS)]
+        found = side_by_side(record, f"{name} ({data.source})", data.X, y, options, libraries)
         if "damier" not in found or "khiops" not in found:
             continue
-        table = Table(
-            "variable", "Damier's bounds", "cost", "Khiops' bounds", "cost", title=f"{name}: bounds"
-        )
+        rows, both = [], []
         for variable in data.X:
-            n_variables += 1
             cells, values = [], []
             for library in ("damier", "khiops"):
                 bounds = found[library].found.get(variable, ([], True))[0]
-                values.append(
-                    discretization_cost(found[library].counts(variable, data.X[variable].to_numpy(), y))
-                )
+                counts = found[library].counts(variable, data.X[variable].to_numpy(), y)
+                values.append(discretization_cost(counts))
                 cells += [", ".join(f"{b:.6g}" for b in bounds) or "-", f"{values[-1]:.3f}"]
-            higher += values[0] > values[1] + 1e-9 * abs(values[1])
-            agree += abs(values[0] - values[1]) <= 1e-9 * abs(values[1])
-            table.add_row(str(variable), *cells)
-        console.print(table)
-    if n_variables:
-        what = f"variables of {n_variables} where Damier's cost is above Khiops'"
-        figures.add(what, "0", f"{higher} ({agree} equal)", higher == 0)
+            both.append(values)
+            rows.append([str(variable), *cells])
+        ours, theirs = np.array(both).T
+        near = 1e-9 * np.abs(theirs)
+        note = (
+            f"Damier's cost is above Khiops' on {(ours > theirs + near).sum()} of {len(rows)} variables, "
+            f"equal on {(abs(ours - theirs) <= near).sum()}."
+        )
+        record.table(f"{name}: bounds", columns, rows, note=note)
 
 
-def quality(figures: Figures, quick: bool) -> None:
+def quality(record: Record, options: argparse.Namespace) -> None:
     """How often the search finds what an exhaustive one finds."""
-    n_problems = 100 if quick else 500
-    optimal, worst = interval_problems(n_problems)
-    figures.add(
-        f"auto optimal, {n_problems} interval problems",
-        "100%",
-        f"{optimal:.1%}, worst {worst:.3f}",
-        optimal == 1,
-    )
-    n_problems = 60 if quick else 300
-    optimal, worst = grouping_problems(n_problems)
-    figures.add(
-        f"groups equal to brute force, {n_problems} problems",
-        "99%, never 0.1 nat worse",
-        f"{optimal:.1%}, worst {worst:.3f}",
-        optimal >= 0.99 and worst <= 0.1,
-    )
-
-
-def main() -> None:
-    """Run the parts asked for."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--quick", action="store_true", help="a tenth of the rows")
-    parser.add_argument("--only", default="small,quality,figures,large", help="parts to run, by comma")
-    parser.add_argument("--peer-python", default=os.environ.get("DAMIER_PEER_PYTHON"), metavar="PATH")
-    options = parser.parse_args()
-    busy = f", load {os.getloadavg()[0]:.1f}" if hasattr(os, "getloadavg") else ""
-    console.print(f"{os.cpu_count()} processors{busy}; times are by the clock", highlight=False)
-    figures = Figures()
-    parts = options.only.split(",")
-    if "small" in parts:
-        small_tables(figures, options.peer_python)
-    if "quality" in parts:
-        quality(figures, options.quick)
-    if "figures" in parts:
-        starting_up(figures)
-        exact_searches(figures, options.quick)
-        memory(figures, options.quick)
-    if "large" in parts:
-        large_tables(figures, options.quick, options.peer_python)
-    figures.show()
+    columns = ["problems", "optimal", "worst excess, nats"]
+    for what, problems, n_problems in (
+        ("intervals", interval_problems, 100 if options.quick else 500),
+        ("groups", grouping_problems, 60 if options.quick else 300),
+    ):
+        optimal, worst = problems(n_problems)
+        record.row(
+            "Against all partitions", columns, [f"{n_problems} of {what}", f"{optimal:.1%}", f"{worst:.3f}"]
+        )
 
 
 if __name__ == "__main__":
-    main()
+    run(
+        "univariate",
+        __doc__,
+        {
+            "small": small_tables,
+            "quality": quality,
+            "start": starting_up,
+            "exact": exact_searches,
+            "memory": memory,
+            "large": large_tables,
+        },
+        {"--peer-python": {"default": os.environ.get("DAMIER_PEER_PYTHON"), "metavar": "PATH"}},
+    )

@@ -51,7 +51,7 @@ def test_bounds_are_counted_on_the_side_each_library_puts_them():
     measure = peers.Measure("some", 0.0, 0.0, 0.0, found)
     assert measure.counts("left", x, y).tolist() == [[1, 1], [0, 1]]
     assert measure.counts("right", x, y).tolist() == [[1, 0], [0, 2]]
-    assert measure.counts("not told", x, y).tolist() == [[1, 2]]
+    assert measure.counts("not listed", x, y).tolist() == [[1, 2]]
 
 
 def test_a_library_in_a_process_of_its_own():
