@@ -102,13 +102,32 @@ def test_a_fold_may_learn_from_one_class_only():
     assert np.isfinite(found["log_loss"])
 
 
-def test_of_a_large_table_a_subset_with_every_class(monkeypatch):
-    monkeypatch.setattr(evaluation, "_MOST_VALUES", 2000)
-    y = np.array([0, 1] * 4000 + [2, 2])
-    table = read_table({"x": np.arange(y.size), "z": np.arange(y.size) % 7})
-    found = cross_validated_scores(table, read_target(y), n_folds=2, run=Run())
-    assert found["rows"] == 1000
-    assert np.isfinite(found["log_loss"])
+def test_a_sample_keeps_rare_classes_and_scores_for_all_rows(monkeypatch):
+    rng = np.random.default_rng(0)
+    y = rng.choice(3, 20_000, p=[0.9, 0.08, 0.02])
+    table = read_table({"x": y + 1.2 * rng.normal(size=y.size), "z": rng.normal(size=y.size)})
+    target = read_target(y)
+    whole = cross_validated_scores(table, target, run=Run())
+    assert whole["rows"] == whole["of_rows"] == y.size
+    monkeypatch.setattr(evaluation, "_MOST_VALUES", 0)
+    monkeypatch.setattr(evaluation, "_LEAST_ROWS", 4000)
+    kept = y[evaluation._sample(target, 4000)]
+    assert np.bincount(kept)[1:].tolist() == np.bincount(y)[1:].tolist()  # the rare ones are whole
+    found = cross_validated_scores(table, target, run=Run())
+    assert (found["rows"], found["of_rows"]) == (4000, 20_000)
+    assert found["majority"] == whole["majority"]
+    assert found["prior_log_loss"] == whole["prior_log_loss"]
+    # Unweighted, accuracy would be about 0.65 and the log-loss 0.75.
+    for score in ("accuracy", "auc", "log_loss"):
+        assert found[score] == pytest.approx(whole[score], abs=0.015)
+
+
+def test_weighted_area_is_that_of_repeated_rows():
+    rng = np.random.default_rng(3)
+    codes, times = rng.integers(0, 3, 100), rng.integers(1, 5, 100)
+    proba = rng.dirichlet(np.ones(3), 100).round(1) + 0.01
+    expected = area_under_curve(np.repeat(proba, times, axis=0), np.repeat(codes, times))
+    assert area_under_curve(proba, codes, times.astype(float)) == pytest.approx(expected)
 
 
 def test_scikit_learn_is_not_imported():

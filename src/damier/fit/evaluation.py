@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from damier.fit.naive_bayes import naive_bayes, weight_variables
 from damier.fit.partitions import partition_column
@@ -18,8 +19,9 @@ from damier.intake.table import FloatArray, IntArray
 from damier.models import Partition, VariableEvidence
 from damier.search.run import Run
 
-# Values read at most: the report takes seconds, and more rows hardly change the scores.
+# A table of more values is scored on some of its rows, but never on fewer than `_LEAST_ROWS`.
 _MOST_VALUES = 1_000_000
+_LEAST_ROWS = 5_000
 
 
 def cross_validated_scores(
@@ -32,7 +34,9 @@ def cross_validated_scores(
 ) -> dict[str, Any]:
     """Score the averaged naive Bayes by cross-validation.
 
-    Of a large table a random subset of the rows is scored, with a fixed seed; ``rows`` is their number.
+    A large table is scored on a sample of its rows, drawn with a fixed seed. Rare classes come first: each
+    class is limited to the same number of rows, and one with fewer is kept whole. Where this changes the
+    shares of the classes, probabilities and scores are brought back to the shares of all rows.
 
     Parameters
     ----------
@@ -52,8 +56,9 @@ def cross_validated_scores(
     dict
         ``accuracy``, ``auc`` (beyond two classes the mean over the classes, each against the rest, weighted
         by frequency), ``log_loss``, and for comparison ``majority`` (accuracy of the most frequent class) and
-        ``prior_log_loss`` (of the class frequencies), with ``folds``, ``rows``, and ``weights``: by name, the
-        weights of the variables fitted to all those rows.
+        ``prior_log_loss`` (of the class frequencies), with ``folds``, ``rows`` (those scored), ``of_rows``
+        (those of the table), and ``weights``: by name, the weights of the variables fitted to the rows
+        scored.
 
     Raises
     ------
@@ -68,7 +73,7 @@ def cross_validated_scores(
     >>> scores["accuracy"], scores["majority"], scores["weights"]
     (0.99, 0.5, {'size': 1.0})
     """
-    rows = _subset(table, target)
+    rows = _sample(target, max(_LEAST_ROWS, _MOST_VALUES // table.n_columns))
     kept, codes = table.take(rows), target.codes[rows].astype(np.int64)
     n_folds = max(2, min(n_folds, int(np.bincount(codes).max())))
     fold_of = stratified_folds(codes, n_folds)
@@ -92,15 +97,22 @@ def cross_validated_scores(
     for variables, learned, test in zip(weighted, training, tests, strict=False):
         model = naive_bayes(variables, learned.target)
         proba[np.ix_(test, learned.present)] = model.predict_proba(kept.take(test))
-    frequency = np.bincount(codes, minlength=target.n_classes) / rows.size
+    frequency = np.bincount(target.codes, minlength=target.n_classes) / table.n_rows
+    # How many rows of the table each row scored stands for, by its class.
+    stands_for = frequency * rows.size / np.maximum(np.bincount(codes, minlength=target.n_classes), 1)
+    if rows.size < table.n_rows:
+        proba *= stands_for
+        proba /= proba.sum(axis=1, keepdims=True)
+    weights = stands_for[codes]
     return {
-        "accuracy": float(np.mean(proba.argmax(axis=1) == codes)),
-        "auc": area_under_curve(proba, codes),
-        "log_loss": _loss(proba, codes),
+        "accuracy": float(np.average(proba.argmax(axis=1) == codes, weights=weights)),
+        "auc": area_under_curve(proba, codes, weights),
+        "log_loss": _loss(proba, codes, weights),
         "majority": float(frequency.max()),
         "prior_log_loss": float(-np.sum(frequency[frequency > 0] * np.log(frequency[frequency > 0]))),
         "folds": n_folds,
         "rows": int(rows.size),
+        "of_rows": table.n_rows,
         "weights": {variable.name: variable.weight for variable in weighted[-1]},
     }
 
@@ -135,42 +147,47 @@ def stratified_folds(codes: IntArray, n_folds: int, seed: int = 0) -> IntArray:
     return fold_of
 
 
-def _subset(table: Table, target: Target) -> IntArray:
-    """Return the rows that are scored; of each class at least two when it has them."""
-    most = max(1000, _MOST_VALUES // table.n_columns)
-    if table.n_rows <= most:
-        return np.arange(table.n_rows)
-    order = np.random.default_rng(0).permutation(table.n_rows)
-    codes = target.codes[order]
-    by_class = np.argsort(codes, kind="stable")
-    rank = np.empty(order.size, np.int64)
-    first = np.searchsorted(codes[by_class], np.arange(target.n_classes))
-    rank[by_class] = np.arange(order.size) - first[codes[by_class]]
-    return np.sort(order[np.argsort(rank >= 2, kind="stable")[:most]])
+def _sample(target: Target, most: int) -> IntArray:
+    """Return at most ``most`` rows: of each class as many as it has, or the same number as other large ones.
+
+    >>> rows = _sample(Target(np.repeat([0, 1, 2], [900, 90, 10]).astype(np.int32), np.arange(3)), 200)
+    >>> np.histogram(rows, [0, 900, 990, 1000])[0]
+    array([100,  90,  10])
+    """
+    codes = target.codes
+    if codes.size <= most:
+        return np.arange(codes.size)
+    order = np.random.default_rng(0).permutation(codes.size)
+    by_class = order[np.argsort(codes[order], kind="stable")]
+    counts = np.bincount(codes, minlength=target.n_classes)
+    rank = np.arange(codes.size) - np.repeat(np.cumsum(counts) - counts, counts)
+    # By rank within the class: the first row of every class, then the second of those that have one, ...
+    return np.sort(by_class[np.argsort(rank, kind="stable")[:most]])
 
 
-def area_under_curve(proba: FloatArray, codes: IntArray) -> float:
+def area_under_curve(proba: FloatArray, codes: IntArray, weights: FloatArray | None = None) -> float:
     """Area under the ROC curve; beyond two classes the mean of each against the rest, by frequency.
 
     >>> area_under_curve(np.array([[0.9, 0.1], [0.5, 0.5], [0.5, 0.5], [0.2, 0.8]]), np.array([0, 0, 1, 1]))
     0.875
     """
+    weights = np.ones(codes.size) if weights is None else weights
     if proba.shape[1] == 2:
-        return _area(proba[:, 1], codes == 1)
-    counts = np.bincount(codes, minlength=proba.shape[1])
-    areas = [_area(proba[:, w], codes == w) for w in np.flatnonzero(counts)]
-    return float(np.average(areas, weights=counts[counts > 0]))
+        return _area(proba[:, 1], codes == 1, weights)
+    sizes = np.bincount(codes, weights, minlength=proba.shape[1])
+    areas = [_area(proba[:, w], codes == w, weights) for w in np.flatnonzero(sizes)]
+    return float(np.average(areas, weights=sizes[sizes > 0]))
 
 
-def _area(score: FloatArray, positive: IntArray) -> float:
+def _area(score: FloatArray, positive: npt.NDArray[np.bool_], weights: FloatArray) -> float:
     """Share of the pairs of a positive and another row that the score orders well; ties count one half."""
-    _, place, counts = np.unique(score, return_inverse=True, return_counts=True)
-    rank = (np.cumsum(counts) - (counts - 1) / 2)[place]
-    n = int(positive.sum())
-    return float((rank[positive].sum() - n * (n + 1) / 2) / (n * (positive.size - n)))
+    _, place = np.unique(score, return_inverse=True)
+    own = np.bincount(place, weights * positive)
+    other = np.bincount(place, weights * ~positive)
+    return float(own @ (np.cumsum(other) - other / 2) / (own.sum() * other.sum()))
 
 
-def _loss(proba: FloatArray, codes: IntArray) -> float:
+def _loss(proba: FloatArray, codes: IntArray, weights: FloatArray) -> float:
     """Mean log-loss; a class that is absent from the rows learned from has the chance of one row in all."""
     own = proba[np.arange(codes.size), codes]
-    return float(-np.mean(np.log(np.where(own > 0, own, 1.0 / proba.size))))
+    return float(-np.average(np.log(np.where(own > 0, own, 1.0 / proba.size)), weights=weights))
