@@ -280,11 +280,10 @@ def rank_pairs(
 
     For each pair the best grid over the two variables is sought. Its level, less the levels that the two have
     alone, is the gain of the pair: positive when the two interact, negative when they repeat each other, zero
-    when at least one of them does not inform.
+    when one of them does not inform and the two do not interact.
 
-    The level of a variable alone is that of the best grid over the pair that uses this variable only. Its
-    parts are those of `MODLDiscretizer` or `MODLGrouper`, found by the same engine, but for the price of
-    selecting the variable, which a grid pays on top.
+    The level of a variable alone is that of `MODLDiscretizer` or `MODLGrouper`, and the level of the pair is
+    measured in the same way: without the price of choosing variables, which `DataGridClassifier` pays on top.
 
     Parameters
     ----------

@@ -5,14 +5,14 @@ from __future__ import annotations
 import contextlib
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from damier.criteria import discretization_cost, grid_cost, grouping_cost
-from damier.fit.partitions import partition_of_parts
+from damier.criteria import discretization_cost, grid_cost, grouping_cost, log_binomial, part_costs
+from damier.fit.partitions import partition_column, partition_of_parts
 from damier.intake import CategoricalColumn, Column, Table, Target
 from damier.intake.table import CodeArray, IntArray
 from damier.models import Partition
@@ -50,6 +50,7 @@ def fit_grid(
     *,
     effort: int | None = None,
     seed: int = 0,
+    short_bounds: bool = False,
     run: Run,
 ) -> DataGrid:
     """Find the grid of least cost.
@@ -65,6 +66,8 @@ def fit_grid(
         time limit, as many as that allows.
     seed : int
         Seed of the starts.
+    short_bounds : bool
+        Place bounds at the number of fewest digits between two values, rather than in the middle.
     run : Run
         Threads, time limit and reports of the search.
 
@@ -75,7 +78,8 @@ def fit_grid(
     >>> print(fit_grid(read_table({"x": x}), read_target(x > 40), run=Run()))
     grid of x (2): level 0.7482, 2 of 2 cells in use
     """
-    return find_grids(table, target, weights, effort=effort, seed=seed, run=run).best
+    found = find_grids(table, target, weights, effort=effort, seed=seed, short_bounds=short_bounds, run=run)
+    return found.best
 
 
 def fit_grid_ensemble(
@@ -100,16 +104,23 @@ def fit_pairs(
     table: Table,
     target: Target,
     *,
+    partitions: Mapping[str, Partition] | None = None,
     effort: int | None = None,
     seed: int = 0,
     run: Run,
 ) -> dict[str, list[Any]]:
     """Rank all pairs of variables by what they explain beyond each of the two alone.
 
+    The level of a pair is that of the best grid found, of the cross of the two partitions, or of one of the
+    variables alone, whichever is highest. None of them pays for choosing variables: all are measured as
+    `damier.criteria.discretization_cost` and `damier.criteria.grouping_cost` measure a single variable.
+
     Parameters
     ----------
     table, target
         The variables, two at least, and classes for all rows.
+    partitions : mapping of str to Partition, optional
+        The partition of each variable alone, if known already.
     effort : int, optional
         The search of a pair ends after 2^effort starts in a row without success; 2 by default.
     seed : int
@@ -139,41 +150,61 @@ def fit_pairs(
 
     alone: dict[int, Alone] = {}
     pairs = list(itertools.combinations(range(len(axes)), 2))
-    levels, levels_alone = np.full(len(pairs), math.nan), np.full(len(axes), math.nan)
-    null_cost_of_two = grid_cost([np.bincount(classes, minlength=n_classes)], 2)
+    level = np.full(len(pairs), math.nan)
+    level_alone = np.full(len(axes), math.nan)
+    whole = np.bincount(classes, minlength=n_classes)[None]
+    whole_cost = float(part_costs(whole).sum())
+    # What the search adds to the cost of both variables.
+    choosing_both = grid_cost(whole, 2) - whole_cost + log_binomial(3, 2)
+    own: dict[int, Partition] = {}
+    part_of: dict[int, IntArray] = {}
 
     def partition(k: int) -> None:
         alone[k] = search_alone(axes[k], classes, n_classes)
-        informs = len(alone[k].counts) > 1
-        levels_alone[k] = 1.0 - alone[k].cost / null_cost_of_two if informs else 0.0
+        column = table.columns[k]
+        own[k] = partition_column(column, target) if partitions is None else partitions[column.name]
+        part_of[k] = own[k].apply(column)
+        level_alone[k] = own[k].level
+
+    def cross_cost(a: int, b: int) -> float:
+        """Cost of the cross of both partitions, as the search has it but for the choice of the two."""
+        cells = np.unique(part_of[a] * own[b].n_parts + part_of[b], return_inverse=True)[1]
+        counts = np.bincount(cells * n_classes + classes, minlength=(int(cells.max()) + 1) * n_classes)
+        priors = sum(own[k].cost - float(part_costs(own[k].counts).sum()) for k in (a, b))
+        return priors + float(part_costs(counts.reshape(-1, n_classes)).sum())
 
     def search(place: int) -> None:
-        null_cost, cost = search_pair(
-            [axes[k] for k in pairs[place]],
-            [alone[k] for k in pairs[place]],
+        a, b = pairs[place]
+        _, cost, uses_both = search_pair(
+            [axes[a], axes[b]],
+            [alone[a], alone[b]],
             classes,
             n_classes,
             effort=PAIR_EFFORT if effort is None else effort,
             seed=seed,
             run=run,
         )
-        levels[place] = max(0.0, 1.0 - cost / null_cost)
+        cost = cost - choosing_both if uses_both else math.inf
+        if min(level_alone[a], level_alone[b]) > 0:
+            cost = min(cost, cross_cost(a, b))
+        null_cost = own[a].null_cost + own[b].null_cost - whole_cost
+        level[place] = max(level_alone[a], level_alone[b], 1.0 - cost / null_cost)
 
     with contextlib.suppress(Stopped):  # the pairs done so far are ranked
         run.map(partition, range(len(axes)), text="Variables alone")
         run.map(search, range(len(pairs)), text="Pairs")
     run.stop_clock()
-    gains = levels - np.array([levels_alone[a] + levels_alone[b] for a, b in pairs])
+    gains = level - np.array([level_alone[a] + level_alone[b] for a, b in pairs])
     order = sorted(range(len(pairs)), key=lambda i: (math.isnan(gains[i]), -gains[i], pairs[i]))
     names = table.names
     return {
         "first": [names[pairs[i][0]] for i in order],
         "second": [names[pairs[i][1]] for i in order],
-        "level": levels[order].tolist(),
-        "first_level": [float(levels_alone[pairs[i][0]]) for i in order],
-        "second_level": [float(levels_alone[pairs[i][1]]) for i in order],
+        "level": level[order].tolist(),
+        "first_level": [float(level_alone[pairs[i][0]]) for i in order],
+        "second_level": [float(level_alone[pairs[i][1]]) for i in order],
         "gain": gains[order].tolist(),
-        "done": [not math.isnan(levels[i]) for i in order],
+        "done": [not math.isnan(level[i]) for i in order],
     }
 
 
@@ -202,6 +233,7 @@ def find_grids(
     effort: int | None = None,
     seed: int = 0,
     n_diverse: int = 0,
+    short_bounds: bool = False,
     run: Run,
 ) -> FoundGrids:
     """Search as `fit_grid` does; with ``n_diverse``, make so many starts more and keep all grids met."""
@@ -221,7 +253,8 @@ def find_grids(
         run=run,
     )
     best, *others = (
-        _grid(coded, target, one, found.null_cost).in_library(library) for one in (found.best, *found.others)
+        _grid(coded, target, one, found.null_cost, short_bounds).in_library(library)
+        for one in (found.best, *found.others)
     )
     return FoundGrids(best, tuple(others), found.n_starts)
 
@@ -237,10 +270,13 @@ def _repeat(table: Table, target: Target, weights: IntArray) -> tuple[Table, Tar
     return table.take(rows), Target(target.codes[rows], target.classes)
 
 
-def _grid(coded: Sequence[_CodedColumn], target: Target, found: FoundGrid, null_cost: float) -> DataGrid:
+def _grid(
+    coded: Sequence[_CodedColumn], target: Target, found: FoundGrid, null_cost: float, short_bounds: bool
+) -> DataGrid:
     """Wrap a grid that the search found."""
     partitions = {
-        coded[k].column.name: _partition(coded[k], target, parts) for k, parts in found.value_parts.items()
+        coded[k].column.name: _partition(coded[k], target, parts, short_bounds)
+        for k, parts in found.value_parts.items()
     }
     return DataGrid(
         partitions=partitions,
@@ -252,7 +288,7 @@ def _grid(coded: Sequence[_CodedColumn], target: Target, found: FoundGrid, null_
     )
 
 
-def _partition(coded: _CodedColumn, target: Target, parts: CodeArray) -> Partition:
+def _partition(coded: _CodedColumn, target: Target, parts: CodeArray, short_bounds: bool) -> Partition:
     """One axis of a grid as a partition, with the cost it would have alone."""
     n_parts, n_classes = int(parts.max()) + 1, target.n_classes
     flat = parts[coded.axis.codes].astype(np.int64) * n_classes + target.codes
@@ -272,4 +308,5 @@ def _partition(coded: _CodedColumn, target: Target, parts: CodeArray) -> Partiti
         cost=cost,
         null_cost=null_cost,
         optimal=False,
+        short_bounds=short_bounds,
     )

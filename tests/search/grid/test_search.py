@@ -431,6 +431,7 @@ def test_variables_of_a_pair_start_from_their_partitions_alone(categorical):
     )
     both = naive_cost(axes, classes, 2, {k: one.parts for k, one in enumerate(alone)})
     assert crossed.cost <= both + 1e-8
-    null, together = search_pair(axes, alone, classes, 2)
+    null, together, uses_both = search_pair(axes, alone, classes, 2)
+    assert uses_both
     assert null == pytest.approx(naive_cost(axes, classes, 2, {}), abs=1e-8)
     assert together <= min(crossed.cost, *(one.cost for one in alone)) + 1e-8

@@ -263,8 +263,8 @@ def search_pair(
     effort: int = PAIR_EFFORT,
     seed: int = 0,
     run: Run | None = None,
-) -> tuple[float, float]:
-    """Return the cost of no variable, and the least cost found with the two given.
+) -> tuple[float, float, bool]:
+    """Return the cost of no variable, the least cost found with the two given, and whether that crosses both.
 
     ``alone`` is what `search_alone` found for each of the two.
 
@@ -288,4 +288,5 @@ def search_pair(
         if state.idle >= _starts_allowed(effort) and start + 1 >= len(_PAIR):
             break
     costs_alone = [one.cost for one in alone if len(one.counts) > 1]
-    return null.cost, min(null.cost, state.best.cost, *costs_alone)
+    cost = min(null.cost, state.best.cost, *costs_alone)
+    return null.cost, cost, cost == state.best.cost and bool((state.best.n_parts > 1).all())
