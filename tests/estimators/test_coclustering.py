@@ -347,7 +347,23 @@ def test_plots(fitted):
     matplotlib.use("agg")
     import matplotlib.pyplot as plt
 
-    for drawn in (fitted.plot_blocks(), fitted.plot_hierarchy()):
+    model = fitted.model_
+    blocks = fitted.plot_blocks()
+    (mesh,) = blocks.collections
+    assert mesh.get_array().shape == model.cells.shape
+    shown = np.exp2(np.asarray(mesh.get_array()))
+    assert np.allclose(shown, (model.cells + 0.5) / (model.expected + 0.5))
+    # A block is as high and as wide as its clusters have instances.
+    corners = mesh.get_coordinates()
+    assert np.array_equal(np.diff(corners[0, :, 0]), model.cells.sum(axis=0))
+    assert np.array_equal(np.diff(corners[:, 0, 1]), model.cells.sum(axis=1))
+    hierarchy = fitted.plot_hierarchy()
+    path = model.hierarchy(backend="dict")
+    line = hierarchy.lines[0]
+    assert line.get_ydata().tolist() == pytest.approx(path["information"])
+    clusters = np.add(path["n_row_clusters"], path["n_column_clusters"])
+    assert line.get_xdata().tolist() == clusters.tolist()
+    for drawn in (blocks, hierarchy):
         drawn.figure.canvas.draw()
         plt.close(drawn.figure)
 

@@ -7,7 +7,9 @@ this cluster ``j``; ``N[j]`` instances and ``m[j]`` values of cluster ``j``; ``l
 lf[m_j - 1]``, a cell ``-lf[T]``; what depends on the numbers of clusters alone comes in as ``size[J]``.
 
 The *profile* of a value is its row of counts over the other axis' clusters; it does not change while values
-of this axis move, so it is counted once per phase (``count_profiles``).
+of this axis move, so it is counted once per phase (``count_profiles``). The criterion of one axis is that of
+the axis engine (`damier.search.axis`); its moves are not used because here millions of entries are shared
+among threads, and values move in batches.
 """
 
 from __future__ import annotations

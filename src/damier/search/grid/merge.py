@@ -4,6 +4,8 @@ The work is done on the non-empty cells. For every pair of parts that may merge 
 axis, any two groups on a categorical one) the change of the cells' cost is kept up to date: a merge on one
 axis alters only the pairs of cells that touch the merged parts (Boullé, "Data grid models", section 5.2),
 found by hashing.
+The axis engine is not used here: a cell of several variables has classes inside, and a merge on one axis
+changes what a merge on another one gains, so that all axes must be kept up to date together.
 NumPy lays out the cells and makes the merges on the grid; one kernel, which allocates nothing, does the rest.
 
 Tie rule: of merges whose changes lie within `TIE`, the first is made, by axis, then by first part, then by
