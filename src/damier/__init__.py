@@ -35,6 +35,7 @@ __all__ = [
     "Coclustering",
     "CoclusteringClassifier",
     "DataGridClassifier",
+    "DataGridClustering",
     "DataGridEnsembleClassifier",
     "LinfClassifier",
     "MODLDiscretizer",

@@ -21,6 +21,7 @@ from damier.models import (
     GridEnsemble,
     GroupPartition,
     IntervalPartition,
+    LabeledCoclustering,
     LinfModel,
     Merges,
     Model,
@@ -132,6 +133,13 @@ def models():
     yield ScaledColumn("age", True, 0.0, 9.0, 5.0)
     yield CodedColumn("colour", (None, "red"))
     yield coclustering()
+    yield LabeledCoclustering(
+        coclustering=coclustering(),
+        classes=CLASSES,
+        label_counts=[[1, 0, 2], [0, 0, 0]],
+        probabilities=[[0.25, 0.25, 0.5], [0.5, 0.5, 0.0]],
+        unknown=[0.25, 0.5, 0.25],
+    )
     yield UnsupervisedGrid(
         partitions=(age([[3], [4]], **one_class), colour([[2], [5]], **one_class)),
         coordinates=[[0, 0], [0, 1], [1, 1]],
@@ -254,7 +262,9 @@ def check_scores(model):
     rows = dict(ROWS)
     if isinstance(model, BallPartition):
         rows["age"] = [20.0, 1.0, 2.0, 31.0]
-    if not isinstance(model, CoclusteringModel | BoundPosterior):
+    if isinstance(model, LabeledCoclustering):
+        rows = np.ones((n, len(model.coclustering.columns.labels)), dtype=int)
+    elif not isinstance(model, CoclusteringModel | BoundPosterior):
         names = names_of(model)
         if not names <= set(rows):
             with pytest.raises(ValueError, match="X lacks column"):

@@ -97,6 +97,7 @@ class Encoding(Model):
     def feature_names_out(self, names: tuple[str, ...] | None = None) -> list[str]:
         """Names of the columns written: the variable's, followed by the part's label or by the class.
 
+        >>> from damier.models import IntervalPartition
         >>> partition = IntervalPartition(
         ...     name="age", classes=("no", "yes"), counts=[[9, 1], [2, 8]], cost=10.0, null_cost=15.0,
         ...     optimal=True, bounds=(30.5,))
