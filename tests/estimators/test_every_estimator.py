@@ -16,6 +16,7 @@ from sklearn.model_selection import cross_val_score
 
 import damier
 from damier import deploy
+from damier.deploy.json import dumps, loads
 
 # Found in the package itself, so that none can be forgotten.
 ESTIMATORS = sorted(name for name in damier.__all__ if inspect.isclass(getattr(damier, name)))
@@ -146,6 +147,60 @@ def test_loaded_it_finds_columns_by_name(name, tmp_path):
     assert [told.shape[1:] for told in empty] == [told.shape[1:] for told in expected]
     with pytest.raises(ValueError, match=r"X lacks column.*'(size|age)'"):
         answers(loaded, pd.DataFrame({"noise": X["noise"]}))
+
+
+@every()
+def test_loaded_it_does_not_ask_for_columns_that_it_does_not_use(name, tmp_path):
+    if name in OF_COUNTS:
+        pytest.skip("a table of counts has no columns to find by name")
+    X, y = data(name)
+    constant = {"flat": np.ones(N_ROWS), **X}
+    fitted = make(name).fit(pd.DataFrame(constant), y)
+    deploy.save(fitted, tmp_path / "model.json")
+    loaded = deploy.load(tmp_path / "model.json")
+    expected = answers(fitted, pd.DataFrame(constant))
+    if not name.startswith("DataGrid"):  # a grid knows the names of its own columns only
+        assert same(answers(loaded, array(constant)), expected)
+    if name == "BallPartitionClassifier":  # distances need every column
+        with pytest.raises(ValueError, match="X lacks column 'flat'"):
+            answers(loaded, pd.DataFrame(X))
+        return
+    for form in (dict, pd.DataFrame, pl.DataFrame):
+        assert same(answers(loaded, form(X)), expected)
+    nothing = answers(loaded, pd.DataFrame(X).iloc[:0])
+    assert [len(told) for told in nothing] == [0] * len(expected)
+
+
+@every()
+def test_an_empty_frame_gives_an_empty_answer(name):
+    fitted = fit(name)
+    new = table(name, data(name, 1)[0])
+    full, empty = answers(fitted, new), answers(fitted, new[:0])
+    assert [told.shape for told in empty] == [(0, *told.shape[1:]) for told in full]
+    assert [told.dtype for told in empty] == [told.dtype for told in full]
+
+
+@every()
+def test_booleans_may_be_given_as_text(name):
+    if name in OF_COUNTS:
+        pytest.skip("a table of counts holds no booleans")
+    X, y = data(name)
+    flags = {**X, "flag": (y == "yes") ^ (np.arange(N_ROWS) % 9 == 0)}
+    try:
+        fitted = make(name).fit(pd.DataFrame(flags), y)
+    except ValueError as error:
+        assert "distances need numbers" in str(error)  # noqa: PT017
+        return
+    loaded = loads(dumps(fitted))
+    expected = answers(fitted, pd.DataFrame(flags))
+    for spelled in (str, lambda flag: str(flag).lower(), lambda flag: str(flag).upper()):
+        texts = {**flags, "flag": [spelled(flag) for flag in flags["flag"].tolist()]}
+        assert same(answers(loaded, texts), expected)
+        assert same(answers(fitted, pd.DataFrame(texts)), expected)
+    worded = {**flags, "flag": [str(flag) for flag in flags["flag"].tolist()]}
+    if name != "MODLDiscretizer":
+        fitted = make(name).fit(pd.DataFrame(worded), y)
+        assert same(answers(fitted, pd.DataFrame(flags)), answers(fitted, pd.DataFrame(worded)))
 
 
 @every()

@@ -71,7 +71,7 @@ class TableEstimator(BaseEstimator):
             self._names = table.names
         if table.n_columns == 0:
             raise ValueError(f"0 feature(s) (shape=({table.n_rows}, 0)) while a minimum of 1 is required.")
-        if table.n_rows == 0:
+        if reset and table.n_rows == 0:
             raise ValueError(
                 f"Found array with 0 sample(s) (shape=(0, {table.n_columns})) while a minimum of 1 is "
                 "required: X has no rows."

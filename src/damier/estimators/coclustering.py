@@ -176,7 +176,11 @@ class Coclustering(BiclusterMixin, BaseEstimator):
 
     def _read_matrix(self, X: Any, *, reset: bool) -> Any:
         refuse_masked(X)
-        return read_counts(validate_data(self, X, accept_sparse="csr", dtype="numeric", reset=reset))
+        return read_counts(
+            validate_data(
+                self, X, accept_sparse="csr", dtype="numeric", reset=reset, ensure_min_samples=int(reset)
+            )
+        )
 
     def _keep(self, model: CoclusteringModel) -> None:
         self.model_ = self.coclustering_ = model

@@ -148,7 +148,11 @@ class CoclusteringClassifier(ClassifierMixin, BaseEstimator):
 
     def _read(self, X: Any, *, reset: bool) -> Any:
         refuse_masked(X)
-        return read_counts(validate_data(self, X, accept_sparse="csr", dtype="numeric", reset=reset))
+        return read_counts(
+            validate_data(
+                self, X, accept_sparse="csr", dtype="numeric", reset=reset, ensure_min_samples=int(reset)
+            )
+        )
 
     def predict_proba(self, X: Any) -> FloatArray:
         """Return the class probabilities of the cluster that takes each row at least cost.

@@ -24,6 +24,7 @@ from damier.models.codec import (
     check_sums,
     distinct_names,
 )
+from damier.models.notebook import bar_table, class_bar, counted
 
 Metric = str | Callable[[Any, Any], float]
 
@@ -59,7 +60,7 @@ class BallGroup:
     point: tuple[float, ...] | None
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class BallPartition(ClassifierModel):
     """Training points, the group of each, and the class counts of the groups.
 
@@ -129,6 +130,24 @@ class BallPartition(ClassifierModel):
                 cdist(np.ones((2, 2)), np.ones((2, 2)), metric=self.metric)  # type: ignore[call-overload]
             except ValueError:
                 raise FieldError("metric", f"unknown distance {self.metric!r}") from None
+
+    def _described(self) -> str:
+        groups, points = counted(self.n_groups, "group"), counted(len(self.points), "point")
+        return f"{groups} of {points}, {counted(len(self.classes), 'class')}, level {self.level:.2f}"
+
+    def _repr_html_(self) -> str:
+        rows = [
+            (
+                g,
+                group.size,
+                "" if group.radius is None else group.radius,
+                class_bar(group.shares, self.classes),
+            )
+            for g, group in enumerate(self.groups)
+        ]
+        return bar_table(
+            self._described(), ("group", "points", "radius", "classes"), rows, classes=self.classes
+        )
 
     @property
     def n_groups(self) -> int:

@@ -10,7 +10,7 @@ import numpy as np
 from damier.models.codec import ExtendedArray, FieldError, Model, Share, Shares, check_shape, check_sums
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class BoundPosterior(Model):
     """Posterior probability of each place of a single bound.
 
@@ -35,6 +35,10 @@ class BoundPosterior(Model):
             raise FieldError("bounds", "places must be ascending")
         check_shape(self, "probability", len(self.bounds))
         check_sums(self.probability, "probability")
+
+    def _described(self) -> str:
+        low, high = self.interval()
+        return f"{low:.4g} .. {high:.4g} holds 95%, two intervals {self.two_intervals:.1%}"
 
     @property
     def best(self) -> tuple[float, float]:

@@ -31,12 +31,13 @@ from damier.models.codec import (
     check_shape,
     check_sums,
 )
+from damier.models.notebook import MOST_ROWS, bar_table, class_bar, counted, level_bar
 
 AxisName = Literal["rows", "columns"]
 _AXIS_NAMES: tuple[AxisName, AxisName] = ("rows", "columns")
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class CoclusterAxis(Model):
     """One side of the table.
 
@@ -72,6 +73,9 @@ class CoclusterAxis(Model):
         if (self.sizes() == 0).any():
             raise FieldError("labels", f"cluster {np.argmin(self.sizes())} holds no value")
 
+    def _described(self) -> str:
+        return f"{self.name}: {counted(len(self.labels), 'value')}, {counted(self.n_clusters, 'cluster')}"
+
     @property
     def n_clusters(self) -> int:
         """Number of clusters."""
@@ -93,7 +97,7 @@ class CoclusterAxis(Model):
         return members[np.lexsort((members, -self.totals[members], -self.typicality[members]))]
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class Merges(Model):
     """Merges of clusters, in order: ``gone`` went into ``kept``, on the rows (0) or the columns (1).
 
@@ -114,8 +118,11 @@ class Merges(Model):
     def __len__(self) -> int:
         return len(self.axes)
 
+    def _described(self) -> str:
+        return counted(len(self), "merge")
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class CoclusteringModel(Model):
     """Clusters of rows and columns.
 
@@ -161,6 +168,24 @@ class CoclusteringModel(Model):
             if kept == gone or not {kept, gone} <= left[axis]:
                 raise FieldError("merges", f"step {s} merges a cluster that is not there")
             left[axis].remove(gone)
+
+    def _described(self) -> str:
+        sides = f"{self.rows.name} x {self.columns.name}: {self.n_row_clusters} x {self.n_column_clusters}"
+        return f"{sides} clusters of {counted(self.n_instances, 'instance')}, level {self.level:.2f}"
+
+    def _repr_html_(self) -> str:
+        rows = []
+        for axis in _AXIS_NAMES:
+            held = self.clusters(axis, backend="dict")
+            most = max(held["count"], default=1) or 1
+            largest = sorted(held["cluster"], key=lambda c: -held["count"][c])[: MOST_ROWS // 2]
+            for c in largest:
+                bar = level_bar(held["count"][c] / most)
+                shown = (held["values"][c], held["count"][c], bar, held["typical_values"][c])
+                rows.append((self.axis(axis).name, c, *shown))
+        return bar_table(
+            self._described(), ("axis", "cluster", "values", "instances", "", "most typical"), rows
+        )
 
     # ----- what was found
 
@@ -401,7 +426,7 @@ class CoclusteringModel(Model):
         return found
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class LabeledCoclustering(ClassifierModel):
     """A coclustering whose row clusters predict classes.
 
@@ -432,6 +457,18 @@ class LabeledCoclustering(ClassifierModel):
         check_shape(self, "unknown", shape[1])
         check_sums(self.probabilities, "probabilities")
         check_sums(self.unknown, "unknown")
+
+    def _described(self) -> str:
+        return f"{self.coclustering._described()}, {counted(len(self.classes), 'class')}"
+
+    def _repr_html_(self) -> str:
+        rows = [
+            (c, int(held.sum()), class_bar(shares, self.classes))
+            for c, (held, shares) in enumerate(zip(self.label_counts, self.probabilities, strict=True))
+        ]
+        return bar_table(
+            self._described(), ("cluster", "labeled rows", "classes"), rows, classes=self.classes
+        )
 
     def of_clusters(self, clusters: IntArray) -> FloatArray:
         """Return the class probabilities of clusters, -1 for none."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import types
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields
 from functools import cache
 from typing import (
@@ -30,8 +30,9 @@ from typing import (
 import numpy as np
 import numpy.typing as npt
 
-from damier.intake.frames import make_frame
-from damier.intake.table import FloatArray, IntArray
+from damier.intake.frames import as_frame, make_frame, read_columns, read_table
+from damier.intake.table import FloatArray, IntArray, Table
+from damier.models.notebook import one_line
 
 _SCALARS = (str, bool, int, float, type(None))
 _LARGEST_COUNT = 2**53
@@ -119,6 +120,17 @@ class Model:
         values = (getattr(self, field.name) for field in fields(self))  # type: ignore[arg-type]
         return hash((type(self), *(value for value in values if isinstance(value, _SCALARS))))
 
+    def _described(self) -> str:
+        """Say what the model is, for ``repr``."""
+        return ", ".join(field.name for field in fields(self))  # type: ignore[arg-type]
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {one_line(self._described())}>"
+
+    def _repr_html_(self) -> str | None:
+        """Return what a notebook shows; None for its ``repr``."""
+        return None
+
     def __getstate__(self) -> dict[str, Any]:
         """Return what a pickle needs: not what was worked out in order to score."""
         state = {field.name: getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]
@@ -175,6 +187,39 @@ def as_array(classes: tuple[Any, ...]) -> npt.NDArray[Any]:
     array = np.empty(len(classes), dtype=object)
     array[:] = classes
     return array
+
+
+def column_names(X: Any) -> list[str] | None:
+    """Return the names of the columns of X, None where it has none, as an array has not."""
+    if isinstance(X, Mapping):
+        return [str(name) for name in X]
+    frame = None if isinstance(X, Table) else as_frame(X)
+    if frame is not None:
+        return [str(name) for name in frame.columns]
+    table = read_table(X)
+    return list(table.names) if table.named else None
+
+
+def read_used(X: Any, names: Sequence[str], used: Sequence[str]) -> Table:
+    """Read the columns that a model uses; those that it was fitted on and does not use may be absent.
+
+    Parameters
+    ----------
+    X : Table, or whatever `read_table` reads
+    names : sequence of str
+        The columns that the model was fitted on, in order: those of an X without names.
+    used : sequence of str
+        Those among them to read.
+
+    Examples
+    --------
+    >>> read_used({"b": [1, 2]}, ["a", "b"], ["b"]).names, read_used([[1, 2]], ["a", "b"], ["b"]).names
+    (('b',), ('b',))
+    """
+    if len(used) < len(names) and column_names(X) is None:
+        table = read_columns(X, names)
+        return Table(tuple(table[name] for name in used), table.n_rows)
+    return read_columns(X, used, len(names))
 
 
 # ----- what a number may be, beyond its type: a function that returns what is wrong with it, or None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, Literal
@@ -10,16 +10,16 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 import numpy.typing as npt
 
-from damier.intake import Table, read_columns
 from damier.intake.table import FloatArray, IntArray
-from damier.models.codec import FieldError, Model, distinct_names
+from damier.models.codec import FieldError, Model, column_names, distinct_names, read_used
+from damier.models.notebook import bar_table, counted, level_bar
 from damier.models.partition import Partition
 
 Encode = Literal["ordinal", "onehot", "evidence"]
 ENCODINGS: tuple[Encode, ...] = ("ordinal", "onehot", "evidence")
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Encoding(Model):
     """Partitions of the columns of a table, in column order, and how parts are written.
 
@@ -43,6 +43,14 @@ class Encoding(Model):
             )
         check_names(self.partitions)
 
+    def _described(self) -> str:
+        return f"{counted(len(self.partitions), 'column')}, {self.encode}"
+
+    def _repr_html_(self) -> str:
+        best = sorted(self.partitions, key=lambda p: -p.level)
+        rows = [(p.name, p.n_parts, p.level, level_bar(p.level)) for p in best]
+        return bar_table(self._described(), ("column", "parts", "level", ""), rows)
+
     @cached_property
     def widths(self) -> tuple[int, ...]:
         """Number of columns written for each variable."""
@@ -54,11 +62,7 @@ class Encoding(Model):
 
     def parts(self, X: Any) -> IntArray:
         """Index of the part of every value, rows by variables."""
-        table = self._read(X)
-        parts = np.empty((table.n_rows, len(self.partitions)), dtype=np.int64, order="F")
-        for j, (partition, column) in enumerate(zip(self.partitions, table, strict=True)):
-            parts[:, j] = partition.apply(column)
-        return parts
+        return apply_partitions(X, self.partitions)
 
     def transform(self, X: Any) -> npt.NDArray[Any]:
         """Write a table in terms of the partitions.
@@ -71,12 +75,11 @@ class Encoding(Model):
         """
         if self.encode == "ordinal":
             return self.parts(X)
-        table = self._read(X)
+        parts = self.parts(X)
         kind = np.int8 if self.encode == "onehot" else np.float64
-        written = np.zeros((table.n_rows, sum(self.widths)), dtype=kind)
+        written = np.zeros((len(parts), sum(self.widths)), dtype=kind)
         start = 0
-        for partition, column, width in zip(self.partitions, table, self.widths, strict=True):
-            codes = partition.apply(column)
+        for partition, codes, width in zip(self.partitions, parts.T, self.widths, strict=True):
             block = written[:, start : start + width]
             if self.encode == "onehot":
                 seen = np.flatnonzero(codes >= 0)
@@ -90,9 +93,6 @@ class Encoding(Model):
     def _evidence_of(partition: Partition) -> FloatArray:
         """Evidence of each part, and a last row of zeros that -1 (unseen) points to."""
         return np.vstack([partition.evidence(), np.zeros((1, len(partition.classes)))])
-
-    def _read(self, X: Any) -> Table:
-        return read_columns(X, [partition.name for partition in self.partitions])
 
     def feature_names_out(self, names: tuple[str, ...] | None = None) -> list[str]:
         """Names of the columns written: the variable's, followed by the part's label or by the class.
@@ -116,6 +116,26 @@ class Encoding(Model):
             else:
                 written += [f"{name}:{c}" for c in partition.classes]
         return distinct_names(written)
+
+
+def apply_partitions(X: Any, partitions: Sequence[Partition]) -> IntArray:
+    """Index of the part of every value, rows by variables.
+
+    A column of a single part does not inform and may be absent: its part is then 0.
+    """
+    names = [partition.name for partition in partitions]
+    held = column_names(X)
+    if held is None or not set(held).intersection(names):
+        used = names  # by position, if at all
+    else:
+        used = [p.name for p in partitions if p.n_parts > 1 or p.name in held]
+    table = read_used(X, names, used)
+    parts = np.zeros((table.n_rows, len(partitions)), dtype=np.int64, order="F")
+    position = {name: j for j, name in enumerate(names)}
+    for column in table:
+        j = position[column.name]
+        parts[:, j] = partitions[j].apply(column)
+    return parts
 
 
 def check_names(variables: Iterable[Any], field: str = "partitions") -> None:

@@ -23,10 +23,11 @@ from damier.models.codec import (
     check_shape,
     check_sums,
 )
+from damier.models.notebook import bar_table, class_bar, counted, level_bar
 from damier.models.partition import IntervalPartition, Partition
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class GridCells(Model):
     """The non-empty cells of a grid.
 
@@ -48,6 +49,9 @@ class GridCells(Model):
     def __len__(self) -> int:
         return len(self.counts)
 
+    def _described(self) -> str:
+        return f"{counted(len(self), 'cell')} of {counted(self.parts.shape[1], 'variable')}"
+
     @cached_property
     def sizes(self) -> IntArray:
         """Training rows of each cell."""
@@ -61,7 +65,7 @@ class GridCells(Model):
         return shares
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class DataGrid(ClassifierModel):
     """A grid over some of the variables on offer.
 
@@ -259,12 +263,25 @@ class DataGrid(ClassifierModel):
         """Return the cells as a table: the rules, the best supported first."""
         return self.rules("frame", backend)
 
+    def _described(self) -> str:
+        crossed = " x ".join(f"{name} ({p.n_parts})" for name, p in self.partitions.items()) or "no variable"
+        return f"{crossed}: {len(self.cells):,} of {counted(self.n_cells, 'cell')}, level {self.level:.2f}"
+
+    def _repr_html_(self) -> str:
+        labels = [partition.labels for partition in self.partitions.values()]
+        rows = []
+        for cell in self._by_support().tolist():
+            parts = [of_part[p] for of_part, p in zip(labels, self.cells.parts[cell].tolist(), strict=True)]
+            bar = class_bar(self.cells.counts[cell], self.classes)
+            rows.append((*parts, int(self.cells.sizes[cell]), bar))
+        return bar_table(self._described(), (*self.variables, "rows", "classes"), rows, classes=self.classes)
+
     def __str__(self) -> str:
         crossed = " x ".join(f"{name} ({p.n_parts})" for name, p in self.partitions.items()) or "no variable"
         return f"grid of {crossed}: level {self.level:.4f}, {len(self.cells)} of {self.n_cells} cells in use"
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class GridEnsemble(ClassifierModel):
     """Several grids that predict together: the mean of their class probabilities, by weight.
 
@@ -295,6 +312,16 @@ class GridEnsemble(ClassifierModel):
     def classes(self) -> tuple[Any, ...]:  # type: ignore[override]
         """Classes of the target."""
         return self.grids[0].classes
+
+    def _described(self) -> str:
+        return f"{counted(len(self.grids), 'grid')}, {counted(len(self.classes), 'class')}"
+
+    def _repr_html_(self) -> str:
+        order = np.argsort(-self.weights, kind="stable").tolist()
+        rows = [
+            (self.grids[i]._described(), float(self.weights[i]), level_bar(self.weights[i])) for i in order
+        ]
+        return bar_table(self._described(), ("grid", "weight", ""), rows)
 
     def predict_proba(self, X: Any) -> FloatArray:
         """Weighted mean of the grids' class probabilities."""

@@ -10,7 +10,6 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from damier.intake import read_columns
 from damier.intake.table import Column, FloatArray, IntArray, NumericColumn, Table
 from damier.models.codec import (
     ClassifierModel,
@@ -21,15 +20,17 @@ from damier.models.codec import (
     Values,
     as_array,
     check_shape,
+    read_used,
 )
 from damier.models.encoding import check_names
+from damier.models.notebook import bar_table, counted, level_bar
 from damier.models.partition import GroupPartition, IntervalPartition, Partition
 
 # Rows times classes scored at once: fits the processor's cache, and bounds the memory of a wide prediction.
 _CHUNK_CELLS = 1 << 18
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class VariableEvidence(Model):
     """What one variable tells of the classes.
 
@@ -60,6 +61,9 @@ class VariableEvidence(Model):
         if not 0.0 <= self.weight <= 1.0:
             raise FieldError("weight", f"must be between 0 and 1, got {self.weight}")
 
+    def _described(self) -> str:
+        return f"{self.partition._described()}, weight {self.weight:.2f}"
+
     @property
     def name(self) -> str:
         """Name of the variable."""
@@ -69,6 +73,11 @@ class VariableEvidence(Model):
     def partition(self) -> Partition:
         """The best partition: the one to show."""
         return self.partitions[0]
+
+    @property
+    def informs(self) -> bool:
+        """True if a value of the variable can change a prediction."""
+        return self.weight > 0.0 and self._refinement[0].n_parts > 1
 
     @cached_property
     def _refinement(self) -> tuple[Partition, list[IntArray]]:
@@ -146,7 +155,7 @@ def _bare(partition: Partition, n_parts: int, **fields: Any) -> Partition:
     return GroupPartition(**shared, **fields)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class NaiveBayes(ClassifierModel):
     """Class frequencies and the evidence of each variable; scoring adds logarithms.
 
@@ -175,14 +184,35 @@ class NaiveBayes(ClassifierModel):
             if variable.partition.classes != self.classes:
                 raise FieldError(f"variables[{i}]", "other classes than those of the model")
 
+    def _described(self) -> str:
+        used = sum(v.informs for v in self.variables)
+        return (
+            f"{counted(len(self.classes), 'class')}, "
+            f"{used:,} of {counted(len(self.variables), 'column')} used"
+        )
+
+    def _repr_html_(self) -> str:
+        best = sorted(self.variables, key=lambda v: -v.weight * v.partition.level)
+        rows = [
+            (v.name, v.partition.n_parts, v.partition.level, level_bar(v.partition.level), v.weight)
+            for v in best
+        ]
+        return bar_table(self._described(), ("column", "parts", "level", "", "weight"), rows)
+
     @cached_property
     def _log_prior(self) -> FloatArray:
         counts = self.class_counts.astype(np.float64)
         prior: FloatArray = np.log(counts) - np.log(counts.sum())
         return prior
 
+    @cached_property
+    def _used(self) -> list[int]:
+        """Positions of the variables that inform: the others are not looked at."""
+        return [k for k, variable in enumerate(self.variables) if variable.informs]
+
     def _read(self, X: Any) -> Table:
-        return read_columns(X, [variable.name for variable in self.variables])
+        names = [variable.name for variable in self.variables]
+        return read_used(X, names, [names[k] for k in self._used])
 
     def predict_proba(self, X: Any) -> FloatArray:
         """Probability of each class for each row; each row sums to one."""
@@ -215,17 +245,17 @@ class NaiveBayes(ClassifierModel):
         log-probabilities up to one constant a row.
         """
         table = self._read(X)
-        told = np.empty((table.n_rows, len(self.variables), len(self.classes)))
-        for k, (variable, column) in enumerate(zip(self.variables, table, strict=True)):
+        told = np.zeros((table.n_rows, len(self.variables), len(self.classes)))
+        for k, column in zip(self._used, table, strict=True):
+            variable = self.variables[k]
             told[:, k] = (variable.weight * variable.table)[variable.apply(column)]
         return told
 
     def _scored(self, table: Table) -> Iterator[tuple[slice, FloatArray]]:
         """Scores of successive slices of the rows."""
-        active = [(v, column) for v, column in zip(self.variables, table, strict=True) if v.weight > 0]
-        active = [(v, column) for v, column in active if v.table.shape[0] > 2]
-        parts = [variable.apply(column) for variable, column in active]
-        tables = [variable.weight * variable.table for variable, _ in active]
+        active = [self.variables[k] for k in self._used]
+        parts = [variable.apply(column) for variable, column in zip(active, table, strict=True)]
+        tables = [variable.weight * variable.table for variable in active]
         size = max(1, _CHUNK_CELLS // len(self.classes))
         for start in range(0, table.n_rows, size):
             rows = slice(start, min(start + size, table.n_rows))

@@ -21,6 +21,7 @@ from damier.intake.dates import number_text
 from damier.intake.table import FloatArray, IntArray, NumericKind
 from damier.models.bounds import midpoint, shortest
 from damier.models.codec import Counts, Extended, FieldError, Model, Values, check_shape, distinct_names
+from damier.models.notebook import bar_table, class_bar, counted
 
 _LISTED_VALUES = 6
 _LISTED_CHARACTERS = 60
@@ -30,7 +31,7 @@ _LONGEST_VALUE = 120
 _COMPARABLE = {"number": "number", "date": "moment", "datetime": "moment", "duration": "span", "time": "span"}
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class Partition(Model):
     """What both kinds of partition share.
 
@@ -129,6 +130,20 @@ class Partition(Model):
         columns = [self.labels, totals.tolist(), *self.counts.T.tolist(), *shares.T.tolist()]
         return self._frame(dict(zip(distinct_names(names), columns, strict=True)), backend)
 
+    # What its parts are called.
+    _part_word: ClassVar[str] = "part"
+
+    def _described(self) -> str:
+        known = "optimal" if self.optimal else "not proven optimal"
+        return f"{self.name}: {counted(self.n_parts, self._part_word)}, level {self.level:.2f}, {known}"
+
+    def _repr_html_(self) -> str:
+        rows = [
+            (label, int(counts.sum()), class_bar(counts, self.classes))
+            for label, counts in zip(self.labels, self.counts, strict=True)
+        ]
+        return bar_table(self._described(), (self._part_word, "rows", "classes"), rows, classes=self.classes)
+
     def __str__(self) -> str:
         known = "optimal" if self.optimal else "not proven optimal"
         return f"{self.name}: {self.n_parts} parts, level {self.level:.4f}, {known}: " + "; ".join(
@@ -136,7 +151,7 @@ class Partition(Model):
         )
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class IntervalPartition(Partition):
     """Intervals of a numeric variable.
 
@@ -168,6 +183,7 @@ class IntervalPartition(Partition):
     kind: NumericKind = "number"
 
     model: ClassVar[str] = "intervals"
+    _part_word = "interval"
 
     def _check(self) -> None:
         object.__setattr__(self, "bounds", tuple(float(b) for b in self.bounds))
@@ -243,7 +259,7 @@ class IntervalPartition(Partition):
         """
         column = values if isinstance(values, (NumericColumn, CategoricalColumn)) else self._read(values)
         if isinstance(column, CategoricalColumn):
-            column = _numbers(column)
+            column = as_numbers(column)
         numbers = column.values
         missing = np.isnan(numbers)
         any_missing = bool(missing.any())
@@ -264,7 +280,7 @@ class IntervalPartition(Partition):
         return read_column(values, self.name)
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class GroupPartition(Partition):
     """Groups of the values of a categorical variable.
 
@@ -287,6 +303,7 @@ class GroupPartition(Partition):
     groups: tuple[Values, ...]
 
     model: ClassVar[str] = "groups"
+    _part_word = "group"
 
     def _check(self) -> None:
         object.__setattr__(self, "groups", tuple(tuple(group) for group in self.groups))
@@ -324,11 +341,15 @@ class GroupPartition(Partition):
 
     @cached_property
     def _group_of(self) -> dict[Any, int]:
-        return {value: i for i, group in enumerate(self.groups) for value in group}
+        return with_booleans({value: i for i, group in enumerate(self.groups) for value in group})
 
     @cached_property
     def _text_only(self) -> bool:
-        return set(map(type, self._group_of)) <= {str, type(None)}
+        return {type(value) for group in self.groups for value in group} <= {str, type(None)}
+
+    @property
+    def _n_values(self) -> int:
+        return sum(map(len, self.groups))
 
     def apply(self, values: Column | Any) -> IntArray:
         """Index of the group of each value, -1 for a value never seen.
@@ -339,7 +360,7 @@ class GroupPartition(Partition):
         """
         column = values if isinstance(values, (NumericColumn, CategoricalColumn)) else None
         read = as_categorical(read_column(values, self.name) if column is None else column)
-        if not isinstance(column, CategoricalColumn) and self._text_only and len(self._group_of) > 1:
+        if not isinstance(column, CategoricalColumn) and self._text_only and self._n_values > 1:
             met = next((v for v in read.categories if not isinstance(v, (str, type(None)))), None)
             if met is not None:
                 raise ValueError(
@@ -351,9 +372,34 @@ class GroupPartition(Partition):
         return np.fromiter(known, np.int64, len(read.categories))[read.codes]
 
 
-def _numbers(column: CategoricalColumn) -> NumericColumn:
-    """Booleans as 0 and 1, for a partition that was fitted on numbers."""
+def with_booleans(code_of: dict[Any, int]) -> dict[Any, int]:
+    """Let text stand for the booleans it spells, and the other way round, where only one of them is known.
+
+    A form or a file without types gives ``"true"`` where a frame held True.
+
+    >>> with_booleans({True: 0, False: 1})["true"]
+    0
+    """
+    known = dict(code_of)
+    for truth in (True, False):
+        spelled = (str(truth), str(truth).lower(), str(truth).upper())
+        if any(type(value) is bool and value == truth for value in code_of):
+            for text in spelled:
+                known.setdefault(text, code_of[truth])
+        else:
+            code = next((code_of[text] for text in spelled if text in code_of), None)
+            if code is not None:
+                known.setdefault(truth, code)
+    return known
+
+
+def as_numbers(column: CategoricalColumn) -> NumericColumn:
+    """Booleans as 0 and 1, for what was fitted on numbers; text that spells them too."""
+    truth = with_booleans({None: -1, False: 0, True: 1})
     try:
+        if all(category in truth for category in column.categories):
+            worth = np.array([truth[category] for category in column.categories], dtype=np.float64)
+            return NumericColumn(column.name, np.where(worth < 0, np.nan, worth)[column.codes])
         return as_numeric(column)
     except ValueError:
         raise ValueError(

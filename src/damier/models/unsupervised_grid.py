@@ -9,14 +9,14 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy.special import xlogy
 
-from damier.intake import read_columns
 from damier.intake.table import IntArray
 from damier.models.codec import Counts, FieldError, Model, check_indices, check_shape, distinct_names
-from damier.models.encoding import check_names
+from damier.models.encoding import apply_partitions, check_names
+from damier.models.notebook import bar_table, counted, level_bar
 from damier.models.partition import Partition
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class UnsupervisedGrid(Model):
     """Partitions of variables that go together, and the cells that hold something.
 
@@ -50,6 +50,20 @@ class UnsupervisedGrid(Model):
         if len(np.unique(self.coordinates, axis=0)) < len(self.coordinates):
             raise FieldError("coordinates", "a cell appears twice")
 
+    def _described(self) -> str:
+        crossed = " x ".join(f"{p.name} ({p.n_parts})" for p in self.partitions if p.n_parts > 1)
+        return f"{crossed or 'no variable'}: {counted(len(self.counts), 'cell')}, level {self.level:.2f}"
+
+    def _repr_html_(self) -> str:
+        cells, n = self.cells(backend="dict"), max(int(self.counts.sum()), 1)
+        largest = np.argsort(-self.counts, kind="stable").tolist()
+        labels = [cells[name] for name in self.variables]
+        rows = [
+            (*(column[i] for column in labels), int(self.counts[i]), level_bar(self.counts[i] / n))
+            for i in largest
+        ]
+        return bar_table(self._described(), (*self.variables, "rows", "share"), rows)
+
     @property
     def variables(self) -> tuple[str, ...]:
         """Names of the variables."""
@@ -67,10 +81,9 @@ class UnsupervisedGrid(Model):
         X : data frame, array, dict of columns or Table
             Columns are found by their names, in any order; others are ignored.
         """
-        table = read_columns(X, self.variables)
-        columns = [partition.apply(table[partition.name]) for partition in self.partitions]
-        found = (self._cell_of.get(cell, -1) for cell in zip(*(c.tolist() for c in columns), strict=True))
-        return np.fromiter(found, np.int64, table.n_rows)
+        parts = apply_partitions(X, self.partitions)
+        found = (self._cell_of.get(cell, -1) for cell in map(tuple, parts.tolist()))
+        return np.fromiter(found, np.int64, len(parts))
 
     apply = predict
 

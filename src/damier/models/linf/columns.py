@@ -9,9 +9,10 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from damier.intake import CategoricalColumn, Column, NumericColumn, as_categorical, as_numeric
+from damier.intake import CategoricalColumn, Column, as_categorical
 from damier.intake.table import FloatArray
 from damier.models.codec import FieldError, Model, Values
+from damier.models.partition import as_numbers, with_booleans
 
 # The whole number that stands for 1. How far sums are exact in float32 depends on it: the search derives from
 # it the largest sum of weights.
@@ -20,7 +21,7 @@ UNIT = 1 << 17
 _BLOCK = 1 << 14
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class ScaledColumn(Model):
     """A numeric column: an optional signed square root, then the training range to 0 .. 1.
 
@@ -44,6 +45,9 @@ class ScaledColumn(Model):
     model: ClassVar[str] = "scaled"
     n_categories: ClassVar[int] = 0
 
+    def _described(self) -> str:
+        return f"{self.name}: {'root of ' if self.root else ''}{self.low:.4g} .. {self.high:.4g}"
+
     def _check(self) -> None:
         if self.low > self.high:
             raise FieldError("low", f"{self.low} is above the high of {self.high}")
@@ -60,7 +64,7 @@ class ScaledColumn(Model):
 
     def write(self, column: Column, out: npt.NDArray[Any]) -> None:
         """Write what ``apply`` gives into an array of any type."""
-        numbers = (_numbers(column) if isinstance(column, CategoricalColumn) else column).values
+        numbers = (as_numbers(column) if isinstance(column, CategoricalColumn) else column).values
         for start in range(0, len(numbers), _BLOCK):
             out[start : start + _BLOCK] = self._scale(numbers[start : start + _BLOCK])
 
@@ -82,7 +86,7 @@ class ScaledColumn(Model):
         return values
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class CodedColumn(Model):
     """A categorical column: the categories that have a share of their own, all others together.
 
@@ -95,6 +99,9 @@ class CodedColumn(Model):
 
     model: ClassVar[str] = "coded"
 
+    def _described(self) -> str:
+        return f"{self.name}: {self.n_categories} categories"
+
     @property
     def n_categories(self) -> int:
         """Number of categories listed."""
@@ -102,7 +109,7 @@ class CodedColumn(Model):
 
     @cached_property
     def _code_of(self) -> dict[Any, int]:
-        return {category: code for code, category in enumerate(self.categories)}
+        return with_booleans({category: code for code, category in enumerate(self.categories)})
 
     def apply(self, column: Column) -> npt.NDArray[np.float32]:
         """Code of every value."""
@@ -117,16 +124,6 @@ class CodedColumn(Model):
 
 
 LinfColumn = ScaledColumn | CodedColumn
-
-
-def _numbers(column: CategoricalColumn) -> NumericColumn:
-    try:
-        return as_numeric(column)
-    except ValueError:
-        raise ValueError(
-            f"column {column.name!r} held numbers when fitted and holds {column.categories[-1]!r} now: "
-            "convert it to numbers"
-        ) from None
 
 
 def signed_root(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:

@@ -15,7 +15,6 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from damier.intake import read_columns
 from damier.intake.table import FloatArray, IntArray
 from damier.models.codec import (
     ClassifierModel,
@@ -27,10 +26,12 @@ from damier.models.codec import (
     Share,
     Values,
     check_shape,
+    read_used,
 )
 from damier.models.encoding import check_names
 from damier.models.linf.columns import UNIT, CodedColumn, LinfColumn
 from damier.models.linf.packed import PackedLists
+from damier.models.notebook import bar_table, class_bar, counted
 
 SingleArray = npt.NDArray[np.float32]
 
@@ -53,7 +54,7 @@ class DecisionPath(NamedTuple):
     inside: npt.NDArray[np.bool_]
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class Cover(Model):
     """Rectangles of one class on one projection.
 
@@ -149,8 +150,21 @@ class Cover(Model):
     def __str__(self) -> str:
         return self.describe()
 
+    def _described(self) -> str:
+        axes = f"x = {axis_text(self.x)}, y = {axis_text(self.y)}"
+        return f"{self.label} when {axes}: {counted(len(self.rectangles), 'rectangle')}"
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+    def _repr_html_(self) -> str:
+        ranges = [f"{x0:.4g} .. {x1:.4g}|{y0:.4g} .. {y1:.4g}".split("|") for x0, x1, y0, y1 in self.bounds]
+        classes = [self.label if j == self.class_index else f"class {j}" for j in range(self.counts.shape[1])]
+        rows = [
+            (*sides, int(held.sum()), class_bar(held, classes))
+            for sides, held in zip(ranges, self.counts, strict=True)
+        ]
+        return bar_table(self._described(), ("x", "y", "rows", "classes"), rows, classes=classes)
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class LinfModel(ClassifierModel):
     """An ensemble of decision lists of covers.
 
@@ -214,9 +228,35 @@ class LinfModel(ClassifierModel):
             if len(cover.shares.get(name, ())) != n_shares:
                 raise FieldError(f"{path}.shares", f"{n_shares} are expected for column {name!r}")
 
+    def _described(self) -> str:
+        lists, covers = counted(len(self.members), "decision list"), counted(len(self.covers), "cover")
+        return f"{lists}, {covers}, {counted(len(self.classes), 'class')}"
+
+    def _repr_html_(self) -> str:
+        largest = sorted(self.covers, key=lambda cover: -int(cover.counts.sum()))
+        rows = [
+            (
+                cover.label,
+                axis_text(cover.x),
+                axis_text(cover.y),
+                int(cover.counts.sum()),
+                class_bar(cover.counts.sum(axis=0), self.classes),
+            )
+            for cover in largest
+        ]
+        return bar_table(
+            self._described(), ("cover of", "x", "y", "rows", "classes"), rows, classes=self.classes
+        )
+
     @cached_property
     def _column_of(self) -> dict[str, LinfColumn]:
         return {column.name: column for column in self.columns}
+
+    @cached_property
+    def _used(self) -> list[int]:
+        """Positions of the columns on some axis of some cover."""
+        names = {name for cover in self.covers for axis in (cover.x, cover.y) for name, _ in axis}
+        return [j for j, column in enumerate(self.columns) if column.name in names]
 
     @cached_property
     def covers(self) -> tuple[Cover, ...]:
@@ -224,14 +264,18 @@ class LinfModel(ClassifierModel):
         return tuple(cover for member in self.members for cover in member)
 
     def encode(self, X: Any, spread: Callable[[Callable[[int], None], range], Any] = map) -> SingleArray:
-        """Columns by rows, scaled or coded; ``spread`` may share the columns among threads."""
-        table = read_columns(X, [column.name for column in self.columns])
-        encoded = np.empty((table.n_columns, table.n_rows), dtype=np.float32)
+        """Columns by rows, scaled or coded, zero where no cover uses them.
 
-        def fill(j: int) -> None:
-            self.columns[j].write(table.columns[j], encoded[j])
+        ``spread`` may share the columns among threads.
+        """
+        used = self._used
+        table = read_used(X, list(self._column_of), [self.columns[j].name for j in used])
+        encoded = np.zeros((len(self.columns), table.n_rows), dtype=np.float32)
 
-        list(spread(fill, range(table.n_columns)))
+        def fill(k: int) -> None:
+            self.columns[used[k]].write(table.columns[k], encoded[used[k]])
+
+        list(spread(fill, range(len(used))))
         return encoded
 
     @cached_property
