@@ -43,8 +43,8 @@ def test_a_report_is_saved_and_shown(sample, tmp_path):
     assert "<b>: what explains" not in page
     assert "&lt;b&gt;: what explains" in page
     assert 'srcdoc="&lt;!doctype html&gt;' in report._repr_html_()
-    assert isinstance(report.variables(), pl.DataFrame)
-    levels = report.variables("dict")["level"]
+    assert isinstance(report.variables, pl.DataFrame)
+    levels = report.variables["level"].to_list()
     assert levels == sorted(levels, reverse=True)
     assert "inform target" in repr(report)
 

@@ -40,11 +40,12 @@ class Report:
         """Write the page; it is one file and opens offline."""
         write_text(path, render_page(self._summary))
 
-    def variables(self, backend: str | None = None) -> Any:
-        """Return the variables by falling level as a frame: name, type, parts, level, missing."""
+    @property
+    def variables(self) -> Any:
+        """The variables by falling level, a frame of the library of X: name, type, parts, level, missing."""
         rows = self._summary["variables"]
         columns = {key: [row[key] for row in rows] for key in _COLUMNS}
-        return make_frame(columns, backend or self._library)
+        return make_frame(columns, self._library)
 
     def __repr__(self) -> str:
         data, target = self._summary["dataset"], self._summary["target"]
