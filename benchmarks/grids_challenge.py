@@ -136,7 +136,7 @@ def _boosting(X: pd.DataFrame):
 
 
 def soil_as_one(X: pd.DataFrame) -> pd.DataFrame:
-    """Replace each block of 40 binary soil columns by one categorical column, as the paper does."""
+    """Replace each block of 40 binary soil columns by one categorical column, as published."""
     columns = list(X.columns)
     if len(columns) != 108:
         return X

@@ -22,7 +22,7 @@ IntArray = npt.NDArray[np.int64]
 
 
 def all_groupings(n: int) -> IntArray:
-    """Return every partition of n elements, a row each: its groups as bits, padded with empty ones."""
+    """Return every partition of n elements, one per row: its groups as bits, padded with empty ones."""
     rows = [[0] * n]
     for e in range(n):
         rows = [

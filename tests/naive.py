@@ -163,7 +163,7 @@ def semi_supervised_cost(labeled, totals):
 
 
 def ordered_part_costs(counts):
-    """Cost of each part: log [(n + J - 1)! / ((J - 1)! n_1! ... n_J!)], a part a row."""
+    """Cost of each part: log [(n + J - 1)! / ((J - 1)! n_1! ... n_J!)], one row per part."""
     n_classes = counts.shape[1]
     return gammaln(counts.sum(1) + n_classes) - gammaln(n_classes) - gammaln(counts + 1).sum(1)
 

@@ -174,12 +174,12 @@ def test_missing_files_and_folders(here, frame):
         ("t.csv", b"x,y\n", "no rows"),
         ("t.csv", b"", "empty"),
         ("t.csv", b"y\na\nb\n", "no column beside the target"),
-        ("t.csv", b"x,y\n1,0.5\n2,0.25\n", "classes are wanted"),
+        ("t.csv", b"x,y\n1,0.5\n2,0.25\n", "not classes"),
         ("t.csv", b"x,y\n1,a,3\n", "line 2"),
         ("t.csv", b"\xef\xbb\xbf", "empty"),
         ("t.csv", b"x,y\n1,2020-01-01\n2,2020-01-02\n", "holds dates"),
         ("t.csv", b"x,y\n1,1\n2,1\n", "every row holds 1\n"),
-        ("t.pickle", b"PK\x03\x04", "cannot tell the kind"),
+        ("t.pickle", b"PK\x03\x04", "does not give the kind"),
     ],
 )
 def test_data_that_cannot_be_reported_on(here, name, content, told):

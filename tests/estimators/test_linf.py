@@ -54,7 +54,7 @@ def test_training_rows_end_where_fitting_put_them():
 def test_it_learns_mixed_columns_with_missing_values():
     X, y = mixed(1500)
     fitted = LinfClassifier(random_state=0).fit(X[:1000], y[:1000])
-    # A tenth of each column is missing: about one row in ten cannot be told.
+    # A tenth of each column is missing: about one row in ten cannot be predicted.
     assert fitted.score(X[1000:], y[1000:]) > 0.85
     paper = LinfClassifier(n_estimators=5, random_state=0, setting="paper").fit(X[:1000], y[:1000])
     assert paper.score(X[1000:], y[1000:]) > 0.8

@@ -1,4 +1,4 @@
-"""Naive Bayes: the paper's formula by hand, weights, groups of classes, and scikit-learn's manners."""
+"""Naive Bayes: the formula by hand, weights, groups of classes, and scikit-learn's conventions."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_scikit_learn_checks(estimator, check):
 
 
 def mixed(n_rows=300, seed=0):
-    """Numbers and categories, with missing values, that tell something of three classes."""
+    """Numbers and categories, with missing values, that inform about three classes."""
     rng = np.random.default_rng(seed)
     y = rng.choice(["a", "b", "c"], n_rows)
     number = rng.normal(size=n_rows) + 2.0 * (y == "b")

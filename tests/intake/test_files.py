@@ -131,7 +131,7 @@ def test_damaged_parquet(parquet, write, monkeypatch, hidden):
         ("a.csv", "a,b\n1,2\n1,2,3\n", "line 3: 3 cells where the first line has 2"),
         ("a.csv", 'a,b\n1,"2\n', "line 2: a quote is opened and never closed"),
         ("a.feather", b"PK\x03\x04....", "not a readable Feather"),
-        ("data", b"a\n1\n", "cannot tell the kind"),
+        ("data", b"a\n1\n", "does not give the kind"),
     ],
 )
 def test_files_that_are_not_what_their_names_say(write, name, content, message):

@@ -138,7 +138,7 @@ def test_numbers_are_scaled_in_fixed_point():
     assert root.apply(read_column([-4.0, 9.0, 0.25], "a")).tolist() == [0, UNIT, UNIT // 2]
     widest = scaled_column([-1.7e308, 1.7e308], False)
     assert widest.apply(read_column([-1.7e308, 0.0, 1.7e308], "a")).tolist() == [0, UNIT // 2, UNIT]
-    # Farther than a double can tell, in units of the range: no warning either.
+    # Farther than a double can hold, in units of the range: no warning either.
     narrow = scaled_column([0.0, 1e-300], False)
     assert narrow.apply(read_column([1e-300, 1e30, -1e30], "a")).tolist() == [UNIT, 2 * UNIT, -UNIT]
 

@@ -1,6 +1,6 @@
 """What a split of a set of nodes into a ball and the rest costs, in bits.
 
-A set of N points is either kept whole or split by a ball, told by its size and its rank among the distinct
+A set of N points is either kept whole or split by a ball, given by its size and its rank among the distinct
 balls of that size inside the set. Then come the labels of each part: the class frequencies, then their order.
 
 ``prior="paper"`` is the criterion as printed: keeping the set whole is one more size, and costs as much as

@@ -1,4 +1,4 @@
-"""What every estimator does first: read X, y and the weights, and keep scikit-learn's book of names."""
+"""What every estimator does first: read X, y and the weights, and keep the names of the columns."""
 
 from __future__ import annotations
 
@@ -176,7 +176,7 @@ def warn_of_column_vector(y: Any) -> None:
 
 
 def _check_names(estimator: Any, table: Table, reset: bool) -> None:
-    """Keep the book of names for dicts of columns, which scikit-learn does not know."""
+    """Keep and check the names for dicts of columns, which scikit-learn does not know."""
     if reset:
         estimator.feature_names_in_ = np.array(table.names, dtype=object)
         estimator.n_features_in_ = table.n_columns

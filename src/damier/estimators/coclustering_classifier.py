@@ -29,7 +29,7 @@ class CoclusteringClassifier(ClassifierMixin, BaseEstimator):
     Parameters
     ----------
     prior : {"balanced", "data"}, default="balanced"
-        ``"balanced"`` takes all classes for equally probable beforehand, which minimises the balanced error;
+        ``"balanced"`` takes all classes for equally probable a priori, which minimises the balanced error;
         ``"data"`` takes their shares of the labeled rows.
     coclustering : Coclustering or FrozenEstimator, default=None
         How to cluster. A `Coclustering` is cloned and fitted. One that is fitted already to the same rows is

@@ -98,7 +98,7 @@ def label_clusters(model: CoclusteringModel, target: Target, *, balanced: bool) 
     target : Target
         Classes of the rows, -1 where there is none.
     balanced : bool
-        Whether all classes are taken for equally probable beforehand.
+        Whether all classes are taken for equally probable a priori.
     """
     rows = model.rows.labels
     labeled = (target.codes >= 0) & (rows >= 0)

@@ -107,18 +107,18 @@ _MAY_BE_DATE = re.compile(r"\d+[/.:-]\d|[A-Za-z]{3,9}\.?[ -]\d|\d{1,2}[ -][A-Za-
 
 
 def is_code(cell: str) -> bool:
-    """Tell a code with leading zeros, such as a post code, from a number."""
+    """Return whether a cell is a code with leading zeros, such as a post code."""
     return _ZEROS.fullmatch(cell.strip()) is not None
 
 
 def is_missing(cell: str, marks: Iterable[str] = ()) -> bool:
-    """Tell whether a cell is missing in every column."""
+    """Return whether a cell is missing in every column."""
     stripped = cell.strip()
     return stripped.lower() in MISSING or stripped in marks
 
 
 def is_weak(cell: str) -> bool:
-    """Tell whether a cell is missing among numbers and dates."""
+    """Return whether a cell is missing among numbers and dates."""
     return cell.strip().lower() in WEAK
 
 

@@ -24,13 +24,13 @@ from damier.intake.table import CodeArray
 
 Coding = tuple[CodeArray, tuple[Any, ...]]
 
-# What is pandas' own is told by name: this room imports no frame library.
+# Types of pandas are recognised by name: this package imports no frame library.
 _MISSING_TYPES = {"NoneType", "NAType", "NaTType"}
 _WRITTEN_TYPES = {"Interval", "Period"}
 
 
 def is_missing(value: Any) -> bool:
-    """Tell None, NaN, NaT and pandas.NA from a value."""
+    """Return whether a value is None, NaN, NaT or pandas.NA."""
     if value is None or type(value).__name__ in _MISSING_TYPES:
         return True
     if isinstance(value, (np.datetime64, np.timedelta64)):

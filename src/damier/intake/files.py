@@ -149,7 +149,7 @@ def read_file(
         return _TextFile(path, _TEXT.get(suffix, ","), options).read()
     known = ", ".join([*_TEXT, *_PARQUET, *_FEATHER, *_EXCEL])
     raise ValueError(
-        f"{shown}: cannot tell the kind of file from its name; it should end in one of {known}, or give the "
+        f"{shown}: the name does not give the kind of file; it should end in one of {known}, or give the "
         "separator of its cells"
     )
 

@@ -128,9 +128,9 @@ def _positions(names: Sequence[str], held: list[str], named: bool, n_columns: in
     numbered = bool(made_up) and all(0 <= j < n_columns for j in made_up)
     if named and not numbered:
         missing = [name for name in names if name not in held]
-        told = ", ".join(map(repr, missing[:10]))
+        names = ", ".join(map(repr, missing[:10]))
         more = f", ... ({len(missing)} in all)" if len(missing) > 10 else ""
-        raise ValueError(f"X lacks column{'s' if len(missing) > 1 else ''} {told}{more}")
+        raise ValueError(f"X lacks column{'s' if len(missing) > 1 else ''} {names}{more}")
     if len(held) == n_columns and (numbered or len(names) == n_columns):
         return made_up if numbered else list(range(n_columns))
     if len(held) != n_columns:
@@ -233,8 +233,8 @@ def _read_dict(columns: dict[Any, Any]) -> Table:
     read = tuple(read_column(values, name) for name, values in zip(names, columns.values(), strict=True))
     lengths = {_length(column) for column in read}
     if len(lengths) > 1:
-        told = ", ".join(f"{column.name!r}: {_length(column)}" for column in read[:10])
-        raise ValueError(f"columns differ in length ({told})")
+        listed = ", ".join(f"{column.name!r}: {_length(column)}" for column in read[:10])
+        raise ValueError(f"columns differ in length ({listed})")
     return Table(read, lengths.pop() if lengths else 0)
 
 
@@ -456,7 +456,7 @@ _FAMILIES: tuple[tuple[tuple[type, ...], str], ...] = (
 
 
 def _family(held: type) -> str:
-    """Tell what a Python type is to a column."""
+    """Return the kind of column that a Python type makes."""
     if held.__name__ in ("NoneType", "NAType", "NaTType"):
         return "missing"
     for types, family in _FAMILIES:

@@ -34,7 +34,7 @@ class NumericColumn:
     """Numbers, with NaN where the value is missing; infinities are ordinary values.
 
     ``values`` may be a strided or read-only view of the caller's data: whoever needs contiguous or writable
-    memory copies. ``kind`` tells what the numbers stand for; whatever is not a plain number is in
+    memory copies. ``kind`` says what the numbers stand for; whatever is not a plain number is in
     microseconds: since 1970-01-01 (UTC) for dates and datetimes, since midnight for times. ``exact`` holds
     codes and categories of whole numbers beyond 2**53, which float64 would merge: taken as names they stay
     apart.
@@ -187,7 +187,7 @@ class Table:
 class Target:
     """Class codes of the rows, 0 .. J-1, into the sorted ``classes``; -1 marks a row without a label.
 
-    Rows without a label occur only where the reader was told to allow them.
+    Rows without a label occur only where the caller allows them.
     """
 
     codes: CodeArray

@@ -111,7 +111,7 @@ def refuse_many_classes(target: Target, name: str = "y") -> None:
 
 
 def read_weights(sample_weight: Any, n_rows: int) -> IntArray | None:
-    """Read weights as frequencies: whole numbers, zero or more, one a row; a zero drops the row.
+    """Read weights as frequencies: whole numbers, zero or more, one per row; a zero drops the row.
 
     Examples
     --------
@@ -132,7 +132,7 @@ def read_weights(sample_weight: Any, n_rows: int) -> IntArray | None:
     if weights.ndim != 1:
         raise ValueError("Sample weights must be 1D array or scalar")
     if len(weights) != n_rows:
-        raise ValueError(f"sample_weight has {len(weights)} values for {n_rows} rows: give one a row")
+        raise ValueError(f"sample_weight has {len(weights)} values for {n_rows} rows: give one per row")
     _refuse_weight(~np.isfinite(weights), weights, "neither missing nor infinite")
     _refuse_weight(weights < 0, weights, "not negative")
     _refuse_weight(
@@ -147,10 +147,10 @@ def read_weights(sample_weight: Any, n_rows: int) -> IntArray | None:
     return weights.astype(np.int64)
 
 
-def _refuse_weight(wrong: npt.NDArray[np.bool_], weights: npt.NDArray[np.float64], wanted: str) -> None:
+def _refuse_weight(wrong: npt.NDArray[np.bool_], weights: npt.NDArray[np.float64], rule: str) -> None:
     if wrong.any():
         row = int(np.argmax(wrong))
-        raise ValueError(f"sample_weight must be {wanted}; row {row} has {weights[row]:g}")
+        raise ValueError(f"sample_weight must be {rule}; row {row} has {weights[row]:g}")
 
 
 def _target_array(y: Any, name: str) -> npt.NDArray[Any]:
@@ -242,7 +242,7 @@ def _float_target(array: npt.NDArray[Any], allow_unlabeled: bool, name: str) -> 
         raise ValueError(f"the target {name} contains infinity: Input y contains infinity")
     if (labeled != np.floor(labeled)).any():
         raise ValueError(
-            f"Unknown label type: continuous. The target {name} holds fractional numbers; classes are wanted:"
+            f"Unknown label type: continuous. The target {name} holds fractional numbers, not classes:"
             " cut it into bins first, or convert it to text if its values are names."
         )
     classes, inverse = np.unique(labeled, return_inverse=True)

@@ -51,8 +51,8 @@ class BoundPosterior(Model):
         if not 0 < probability <= 1:
             raise ValueError(f"probability must be above 0 and at most 1, got {probability}")
         total = np.concatenate(([0.0], np.cumsum(self.probability)))
-        wanted = min(probability, float(total[-1])) - 1e-12
-        last = np.searchsorted(total, total[:-1] + wanted, side="left")
+        needed = min(probability, float(total[-1])) - 1e-12
+        last = np.searchsorted(total, total[:-1] + needed, side="left")
         first = np.flatnonzero(last < total.size)
         width = last[first] - first
         chosen = first[np.argmin(width)]

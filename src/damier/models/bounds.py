@@ -65,8 +65,8 @@ def shortest(below: float, above: float, kind: NumericKind = "number") -> float:
         step = Decimal(1).scaleb(power)
         first = (low / step).to_integral_value("ROUND_CEILING")
         last = (high / step).to_integral_value("ROUND_CEILING") - 1  # strictly below
-        wanted = (centre / step).to_integral_value("ROUND_HALF_EVEN")
-        candidate = float(min(max(wanted, first), last) * step)
+        nearest = (centre / step).to_integral_value("ROUND_HALF_EVEN")
+        candidate = float(min(max(nearest, first), last) * step)
         if first <= last and below <= candidate < above:
             return candidate
     return middle

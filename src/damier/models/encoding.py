@@ -27,8 +27,8 @@ class Encoding(Model):
     ----------
     partitions : tuple of Partition
     encode : {"ordinal", "onehot", "evidence"}
-        The index of the part (int64, -1 when unseen); one 0/1 column a part (int8, all zero when unseen); or
-        one column a class with the evidence the part brings to it (float64, zero when unseen).
+        The index of the part (int64, -1 when unseen); one 0/1 column per part (int8, zeros when unseen); or
+        one column per class with the evidence the part brings to it (float64, zero when unseen).
     """
 
     partitions: tuple[Partition, ...]

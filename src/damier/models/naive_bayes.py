@@ -1,4 +1,4 @@
-"""Naive Bayes over partitioned variables: formula 13 of the paper on many classes, in logarithms."""
+"""Naive Bayes over partitioned variables: formula 13 of Boullé (2012), in logarithms."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _CHUNK_CELLS = 1 << 18
 
 @dataclass(frozen=True, eq=False, repr=False)
 class VariableEvidence(Model):
-    """What one variable tells of the classes.
+    """What one variable says about the classes.
 
     Parameters
     ----------
@@ -101,7 +101,7 @@ class VariableEvidence(Model):
         neutral = np.zeros((1, len(self.partition.classes)))
         if len(evidence) == 1:
             return np.vstack([evidence[0], neutral])
-        ratios = [np.exp(told)[part] for told, part in zip(evidence, self._refinement[1], strict=True)]
+        ratios = [np.exp(table)[part] for table, part in zip(evidence, self._refinement[1], strict=True)]
         return np.vstack([np.log(np.mean(ratios, axis=0)), neutral])
 
     def apply(self, column: Column) -> IntArray:
@@ -117,7 +117,7 @@ def _values(partition: Partition) -> Any:
 
 
 def _refine_intervals(partitions: tuple[Any, ...]) -> tuple[Partition, list[IntArray]]:
-    """Cut wherever one of the partitions cuts; tell the part of each new interval in each partition."""
+    """Cut wherever one of the partitions cuts; also return the part of each new interval in each."""
     bounds = sorted({bound for p in partitions for bound in p.bounds})
     alone = any(p.missing_alone for p in partitions)
     refined = _bare(partitions[0], len(bounds) + 1 + alone, bounds=tuple(bounds), missing_alone=alone)
@@ -128,7 +128,7 @@ def _refine_intervals(partitions: tuple[Any, ...]) -> tuple[Partition, list[IntA
 
 
 def _refine_groups(partitions: tuple[Any, ...]) -> tuple[Partition, list[IntArray]]:
-    """Keep together what all partitions keep together; tell the part of each new group in each of them."""
+    """Keep together what all partitions keep together; also return the part of each new group in each."""
     values = [value for group in partitions[0].groups for value in group]
     group_of = [{value: i for i, group in enumerate(p.groups) for value in group} for p in partitions]
     rows = np.array([[known[value] for known in group_of] for value in values])
@@ -242,14 +242,14 @@ class NaiveBayes(ClassifierModel):
         """Evidence each variable brings to each class, row by row: rows x variables x classes.
 
         The log-frequencies of the classes plus the sum over the variables are the scores, equal to the
-        log-probabilities up to one constant a row.
+        log-probabilities up to one constant per row.
         """
         table = self._read(X)
-        told = np.zeros((table.n_rows, len(self.variables), len(self.classes)))
+        evidence = np.zeros((table.n_rows, len(self.variables), len(self.classes)))
         for k, column in zip(self._used, table, strict=True):
             variable = self.variables[k]
-            told[:, k] = (variable.weight * variable.table)[variable.apply(column)]
-        return told
+            evidence[:, k] = (variable.weight * variable.table)[variable.apply(column)]
+        return evidence
 
     def _scored(self, table: Table) -> Iterator[tuple[slice, FloatArray]]:
         """Scores of successive slices of the rows."""

@@ -112,7 +112,7 @@ class Partition(Model):
             support, coverage = np.maximum(support - 1, 0), np.maximum(coverage - 1, 0)
             parts, rows = np.where(parts > 0, np.maximum(parts - 1, 1), 0), max(rows - 1, 1)
         smoothed = (support + mp) / (coverage + m)
-        # A part without a labeled row (semi-supervision) tells nothing.
+        # A part without a labeled row (semi-supervision) has no evidence.
         return np.where(parts > 0, np.log(smoothed) - np.log(np.maximum(parts, 1) / rows), 0.0)
 
     def to_frame(self, backend: str | None = None) -> Any:
@@ -212,9 +212,9 @@ class IntervalPartition(Partition):
         values each bound lies, or NaN where it does not.
         """
         alone = len(below) > 0 and bool(np.isnan(below[0]))
-        told = np.full(len(below), np.nan) if bounds is None else bounds
+        given = np.full(len(below), np.nan) if bounds is None else bounds
         placed = []
-        for b, a, bound in zip(below[alone:], above[alone:], told[alone:], strict=True):
+        for b, a, bound in zip(below[alone:], above[alone:], given[alone:], strict=True):
             if np.isnan(bound):
                 bound = shortest(float(b), float(a), kind) if short_bounds else midpoint(float(b), float(a))
             placed.append(float(bound))

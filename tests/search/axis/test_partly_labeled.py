@@ -1,4 +1,4 @@
-"""Partly labeled columns: against all partitions and class totals, the paper's figure 1, and both limits."""
+"""Partly labeled columns: against all partitions and class totals, a published figure, and both limits."""
 
 from __future__ import annotations
 

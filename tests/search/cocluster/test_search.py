@@ -206,7 +206,7 @@ def test_planted_blocks_are_found(seed):
 
 @pytest.mark.parametrize("seed", [0, 6, 9])
 def test_blocks_hardly_worth_their_cost_are_found(seed):
-    """Eight ones a value: moves that only go down end in one block."""
+    """Eight ones per value: moves that only go down end in one block."""
     table, rows, columns = planted(np.random.default_rng(seed), (280, 250), (6, 6), 2100, spread=0.6)
     null = coclustering_cost(table, np.zeros(len(rows)), np.zeros(len(columns)))
     cost = coclustering_cost(table, rows, columns)

@@ -124,7 +124,7 @@
     chosen = [-1, -1];
     const kept = document.createElement("small");
     kept.textContent = ` ${(100 * data.information[step]).toFixed(1)}% of the information kept`;
-    $("told").replaceChildren(`${number(state.clusters[0].length)} × ${number(state.clusters[1].length)} clusters`, kept);
+    $("shown").replaceChildren(`${number(state.clusters[0].length)} × ${number(state.clusters[1].length)} clusters`, kept);
     curve(step);
     lists();
   }

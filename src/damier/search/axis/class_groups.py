@@ -1,4 +1,4 @@
-"""Input and classes partitioned together (Boullé, formulas 8 and 9 of the paper on many classes).
+"""Input and classes partitioned together (Boullé, 2012, formulas 8 and 9).
 
 Two axes take turns. With the classes grouped, the input is an ordinary one-axis problem over super-classes;
 with the input cut, the classes are values to be grouped, rows counted by input part and groups priced as
