@@ -311,3 +311,12 @@ def test_columns_of_the_largest_numbers_are_read_without_a_warning():
     X = {"huge": np.full(60, 1e308), "wide": np.where(np.arange(60) % 2, 1.7e308, -1.7e308)}
     fitted = LinfClassifier(n_estimators=2).fit(X, np.arange(60) % 2)
     assert (fitted.predict(X) == np.arange(60) % 2).all()
+
+
+def test_an_axis_whose_weights_are_all_zero():
+    random = np.random.default_rng(54)
+    X = random.normal(size=(1000, 3))
+    y = np.sin(2 * X[:, 0]) + 0.3 * random.normal(size=1000) > 0
+    fitted = LinfClassifier(n_estimators=3, random_state=54).fit(X, y)
+    assert any(not cover.x or not cover.y for cover in fitted.covers_)
+    assert fitted.score(X, y) > 0.85

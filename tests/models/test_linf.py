@@ -24,6 +24,8 @@ def random_model(seed, open_edges, n_members=2):
     def cover(member):
         used = [name for name in "abc" if random.random() < 0.7] or ["a"]
         axes = [tuple((name, int(random.choice([-1, 1]))) for name in used) for _ in range(2)]
+        if seed % 5 == 0 and member == 1:
+            axes[1] = ()  # all weights zero
         limits = []
         for _ in range(2):
             low = int(random.integers(-UNIT, UNIT // 2))

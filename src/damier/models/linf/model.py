@@ -105,9 +105,9 @@ class Cover(Model):
         if low_x > high_x or low_y > high_y or max(map(abs, self.limits)) > _LARGEST:
             raise FieldError("limits", f"{self.limits} are not two ranges")
         for field in ("x", "y"):
-            axis = getattr(self, field)
-            if not axis or any(not 0 < abs(weight) < _LARGEST for _, weight in axis):
-                raise FieldError(field, "an axis needs columns with weights that are not zero")
+            # An axis without columns is a projection to zero: the search meets it when weights cancel out.
+            if any(not 0 < abs(weight) < _LARGEST for _, weight in getattr(self, field)):
+                raise FieldError(field, "a weight of a column is zero or too large")
         if any(share > UNIT for held in self.shares.values() for share in held):
             raise FieldError("shares", f"a share is above {UNIT}, which stands for 1")
 
