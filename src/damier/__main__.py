@@ -1,6 +1,41 @@
-"""``python -m damier`` is the command ``damier``."""
+"""The command ``damier``, also as ``python -m damier``.
 
-from damier.cli import app
+Nothing but the standard library is imported outside `main`, so that Ctrl-C is heard from the start.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from typing import Any
+
+
+def main() -> None:
+    """Run the command line; Ctrl-C while the libraries load ends it with code 130 and no traceback."""
+    heard = signal.getsignal(signal.SIGINT) is signal.default_int_handler  # not where Ctrl-C is ignored
+    if heard:
+        # At once: libraries written in C turn an interrupt of their loading into other errors.
+        signal.signal(signal.SIGINT, _leave)
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")  # what the terminal's encoding lacks
+    from damier.cli import app
+
+    try:
+        if heard:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+        app(prog_name="damier")
+    except KeyboardInterrupt:
+        sys.exit(130)
+    finally:
+        if heard:
+            signal.signal(signal.SIGINT, signal.SIG_IGN)  # all is written: only the exit is left
+
+
+def _leave(*_: Any) -> None:
+    os._exit(130)
+
 
 if __name__ == "__main__":
-    app(prog_name="damier")
+    main()

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import csv
 import importlib.util
+import io
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -25,14 +25,16 @@ from damier.commands.common import (
     NumericOption,
     OnlyOption,
     SeparatorOption,
-    check_writable,
+    check_outputs,
     column_name,
     data_problems,
     listed,
     read,
     stop,
     write,
+    writing,
 )
+from damier.intake.printable import printable
 
 if TYPE_CHECKING:
     from damier.intake import Table
@@ -71,6 +73,10 @@ def cocluster(
         Path | None,
         typer.Option("--labels", "-l", metavar="PATH", help="Cluster of every value: .csv or .parquet."),
     ] = None,
+    raw_labels: Annotated[
+        bool,
+        typer.Option("--raw-labels", help="Leave values that a spreadsheet takes for formulas as they are."),
+    ] = False,
     json_output: Annotated[
         Path | None, typer.Option("--json", metavar="PATH", help="Write the whole model as JSON as well.")
     ] = None,
@@ -98,8 +104,7 @@ def cocluster(
     if labels is not None and labels.suffix.lower() not in _LABEL_KINDS:
         raise stop(f"--labels must be a .csv or .parquet file; got {labels.name!r}.", WRONG_COMMAND)
     page = output or Path(f"{file.stem}-coclusters.html")
-    for path in (page, labels, json_output):
-        check_writable(path)
+    check_outputs((file,), (page, labels, json_output))
     table = read(
         file,
         missing=missing,
@@ -130,15 +135,15 @@ def cocluster(
         console.print(
             f"The search ended early ({search.search_ended_}): this is the best found so far.", style="yellow"
         )
-    write(page, render_coclustering(summarize_coclustering(model, file.name)))
-    written = Text("\nPage written to ").append(str(page), style="bold")
+    write(page, render_coclustering(summarize_coclustering(model, printable(file.name))))
+    written = Text("\nPage written to ").append(printable(page), style="bold")
     if labels is not None:
-        with data_problems():
-            _write_labels(labels, model)
-        written.append(", labels to ").append(str(labels), style="bold")
+        with data_problems(), writing(labels):
+            _write_labels(labels, model, raw_labels)
+        written.append(", labels to ").append(printable(labels), style="bold")
     if json_output is not None:
         write(json_output, dumps(model))
-        written.append(", model to ").append(str(json_output), style="bold")
+        written.append(", model to ").append(printable(json_output), style="bold")
     console.print(written, soft_wrap=True)
 
 
@@ -165,19 +170,21 @@ def _clusters_table(model: CoclusteringModel, axis: Any, most: int = 20) -> Rich
     shown = sorted(clusters["cluster"], key=lambda c: -clusters["information"][c])[:most]
     more = f", the {most} that inform most" if side.n_clusters > most else ""
     # Text, for a name from the data is not markup.
-    title = Text(f"{side.n_clusters:,} clusters of {side.name}{more}")
+    title = Text(f"{side.n_clusters:,} clusters of {printable(side.name)}{more}")
     table = RichTable(title=title, title_justify="left")
     for name in ("cluster", "values", "instances"):
         table.add_column(name, justify="right", min_width=len(name))
     table.add_column("most typical", overflow="ellipsis", no_wrap=True)
     for c in shown:
         numbers = (f"{clusters['values'][c]:,}", f"{clusters['count'][c]:,}")
-        table.add_row(str(c), *numbers, Text(clusters["typical_values"][c]))
+        table.add_row(str(c), *numbers, Text(printable(clusters["typical_values"][c])))
     return table
 
 
-def _write_labels(path: Path, model: CoclusteringModel) -> None:
+def _write_labels(path: Path, model: CoclusteringModel, raw: bool) -> None:
     """Write one line per value of either axis."""
+    from damier.intake.writing import write_bytes, write_csv
+
     columns: dict[str, list[Any]] = {"axis": [], "value": [], "cluster": [], "count": [], "typicality": []}
     for side in (model.rows, model.columns):
         for v, cluster in enumerate(side.labels.tolist()):
@@ -187,22 +194,22 @@ def _write_labels(path: Path, model: CoclusteringModel) -> None:
             columns["cluster"].append(cluster)
             columns["count"].append(int(side.totals[v]))
             columns["typicality"].append(float(side.typicality[v]))
+    held = io.BytesIO()
     if path.suffix.lower() == ".csv":
-        with path.open("w", encoding="utf-8", newline="") as file:
-            writer = csv.writer(file)
-            writer.writerow(columns)
-            writer.writerows(zip(*columns.values(), strict=True))
-    elif importlib.util.find_spec("pyarrow"):
+        write_csv(path, columns, raw=raw)
+        return
+    if importlib.util.find_spec("pyarrow"):
         import pyarrow as pa
         import pyarrow.parquet as pq
 
-        pq.write_table(pa.table(columns), path)
+        pq.write_table(pa.table(columns), held)
     elif importlib.util.find_spec("polars"):
         import polars as pl
 
-        pl.DataFrame(columns).write_parquet(path)
+        pl.DataFrame(columns).write_parquet(held)
     else:
         raise ImportError("labels as Parquet need pyarrow or polars: pip install pyarrow, or choose .csv")
+    write_bytes(path, held.getvalue())
 
 
 @contextmanager
@@ -214,5 +221,5 @@ def _shown(progress: bool) -> Iterator[ProgressCallback | None]:
         return
     with console.status("Getting ready (some seconds the first time)") as status:
         yield lambda state: status.update(
-            Text(f"{state.text}, cost {state.cost:,.0f} (Ctrl-C keeps the best so far)")
+            Text(f"{printable(state.text)}, cost {state.cost:,.0f} (Ctrl-C keeps the best so far)")
         )

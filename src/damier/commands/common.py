@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import csv
 import difflib
+import os
+import stat
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,6 +19,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.console import Console
 from rich.text import Text
+
+from damier.intake.printable import printable
 
 if TYPE_CHECKING:
     from damier.intake import Table
@@ -63,15 +67,10 @@ def read(file: Path, **options: Any) -> Table:
     """
     from damier.intake import read_file
 
-    try:
-        found, folder = file.exists(), file.is_dir()
-    except (OSError, ValueError) as error:
-        raise stop(
-            f"not the name of a file: {getattr(error, 'strerror', None) or error}", WRONG_COMMAND
-        ) from None
-    if not found:
+    held = _stat(file)
+    if held is None:
         raise stop(f"no file {str(file)!r}{_meant(file)}", WRONG_COMMAND)
-    if folder:
+    if stat.S_ISDIR(held.st_mode):
         raise stop(f"{str(file)!r} is a folder: name a .csv, .tsv or .parquet file in it", WRONG_COMMAND)
     for key in ("categorical", "numeric", "drop", "only"):
         given = options.get(key)
@@ -87,7 +86,7 @@ def note(notes: Sequence[str], most: int = 20) -> None:
     """Print remarks on the data, the first of many."""
     console = Console(stderr=True)
     for line in notes[:most]:
-        console.print(Text(f"Note: {line}"), style="dim", soft_wrap=True)
+        console.print(Text(f"Note: {printable(line)}"), style="dim", soft_wrap=True)
     if len(notes) > most:
         console.print(f"... and {len(notes) - most:,} more notes", style="dim")
 
@@ -97,7 +96,11 @@ def _meant(file: Path) -> str:
     folder = file.parent
     if not folder.is_dir():
         return f": there is no folder {str(folder)!r} either"
-    near = difflib.get_close_matches(file.name, sorted(p.name for p in folder.iterdir()), n=3)
+    try:
+        beside = sorted(p.name for p in folder.iterdir())
+    except OSError:  # a folder that may not be listed
+        beside = []
+    near = difflib.get_close_matches(file.name, beside, n=3)
     return f"; did you mean {listed(near)}?" if near else ": check the name"
 
 
@@ -130,24 +133,68 @@ def data_problems() -> Iterator[None]:
         raise stop("stopped before anything was written", STOPPED) from None
 
 
-def check_writable(path: Path | None) -> None:
-    """Tell before the work, not after it, that a page has nowhere to go."""
-    if path is None:
-        return
-    if path.is_dir():
-        raise stop(f"{str(path)!r} is a folder: name a file in it", WRONG_COMMAND)
-    if not path.parent.is_dir():
-        raise stop(f"there is no folder {str(path.parent)!r} to write {path.name!r} into", WRONG_COMMAND)
+def _stat(path: Path) -> os.stat_result | None:
+    """Look a file up; None if there is none, and stop at a name that the system refuses."""
+    try:
+        return path.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except (OSError, ValueError) as error:
+        name = str(path) if len(str(path)) <= 80 else f"{str(path)[:79]}…"
+        why = getattr(error, "strerror", None) or error
+        raise stop(f"cannot use {name!r} as a file: {why}", WRONG_COMMAND) from None
+
+
+def check_outputs(inputs: Sequence[Path | None], outputs: Sequence[Path | None]) -> None:
+    """Stop before the work if an output has nowhere to go, or would replace an input or another output.
+
+    Files are compared, not names: a link, a detour through folders or another spelling is the same file.
+
+    Parameters
+    ----------
+    inputs, outputs : sequences of paths
+        None stands for a file that was not asked for.
+    """
+    seen: list[tuple[Path, str]] = [(path, "the input") for path in inputs if path is not None]
+    for path in outputs:
+        if path is None:
+            continue
+        held = _stat(path)
+        if held is not None and stat.S_ISDIR(held.st_mode):
+            raise stop(f"{str(path)!r} is a folder: name a file in it", WRONG_COMMAND)
+        folder = _stat(path.parent)
+        if folder is None or not stat.S_ISDIR(folder.st_mode):
+            raise stop(f"there is no folder {str(path.parent)!r} to write {path.name!r} into", WRONG_COMMAND)
+        if held is None or stat.S_ISREG(held.st_mode):  # a terminal or a pipe may take several outputs
+            for other, what in seen:
+                if _same(path, held, other):
+                    raise stop(f"{str(path)!r} is {what}: give the output another name", WRONG_COMMAND)
+            seen.append((path, "another output"))
+
+
+def _same(path: Path, held: os.stat_result | None, other: Path) -> bool:
+    """Find out whether two paths are one file, or would be once written."""
+    found = _stat(other)
+    if held is not None and found is not None:
+        return os.path.samestat(held, found)
+    return os.path.normcase(os.path.realpath(path)) == os.path.normcase(os.path.realpath(other))
 
 
 def write(path: Path, text: str) -> None:
     """Write a text, or stop."""
     from damier.intake.writing import write_text
 
-    try:
+    with writing(path):
         write_text(path, text)
+
+
+@contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """Turn what keeps a file from being written into one sentence."""
+    try:
+        yield
     except OSError as error:
-        raise stop(f"cannot write {str(path)!r}: {error.strerror}", WRONG_COMMAND) from None
+        raise stop(f"cannot write {str(path)!r}: {error.strerror or error}", WRONG_COMMAND) from None
 
 
 def show_progress(enabled: bool) -> Show:
@@ -172,7 +219,7 @@ def show_progress(enabled: bool) -> Show:
                 said = state.text or text
                 if state.level == state.level:  # not NaN
                     said = f"{said}: level {state.level:.4f}"
-                bar.update(task, completed=state.done, total=state.total or None, description=said)
+                bar.update(task, completed=state.done, total=state.total or None, description=printable(said))
 
             yield update
 
@@ -182,6 +229,6 @@ def show_progress(enabled: bool) -> Show:
 def stop(message: str, code: int) -> typer.Exit:
     """Say what is wrong; the caller raises what is returned."""
     Console(stderr=True).print(
-        Text("Error: ", style="bold red").append(message, style="not bold"), soft_wrap=True
+        Text("Error: ", style="bold red").append(printable(message), style="not bold"), soft_wrap=True
     )
     return typer.Exit(code)

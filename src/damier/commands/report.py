@@ -21,7 +21,7 @@ from damier.commands.common import (
     NumericOption,
     OnlyOption,
     SeparatorOption,
-    check_writable,
+    check_outputs,
     column_name,
     data_problems,
     listed,
@@ -31,6 +31,7 @@ from damier.commands.common import (
     stop,
     write,
 )
+from damier.intake.printable import printable
 
 if TYPE_CHECKING:
     from damier.intake import Table, Target
@@ -111,11 +112,14 @@ def report(
     if sample:
         if file is not None:
             raise stop("give a FILE or --sample, not both", WRONG_COMMAND)
-        table, name, target = _sample(target)
         page = output or Path("sample-report.html")
+        check_outputs((), (page, json_output))
+        table, name, target = _sample(target)
     else:
         if file is None:
             raise stop("which table? Give a FILE, or --sample to try without one", WRONG_COMMAND)
+        page = output or Path(f"{file.stem}-report.html")
+        check_outputs((file,), (page, json_output))
         table = read(
             file,
             missing=missing,
@@ -128,12 +132,9 @@ def report(
             only=only,
             header=not no_header,
         )
-        name = file.name
-        page = output or Path(f"{file.stem}-report.html")
+        name = printable(file.name)
     column = _target_name(table, target)
     table = _labeled(table, column, missing_target)
-    for path in (page, json_output):
-        check_writable(path)
 
     from damier.report import classifier_line, grid_lines, render_page, variables_table
     from damier.report.analysis import analyze
@@ -166,10 +167,10 @@ def report(
     for line in grid_lines(summary):
         console.print(line, soft_wrap=True)
     write(page, render_page(summary))
-    written = Text("\nPage written to ").append(str(page), style="bold")
+    written = Text("\nPage written to ").append(printable(page), style="bold")
     if json_output is not None:
         write(json_output, json.dumps(summary, ensure_ascii=False, allow_nan=False, indent=1) + "\n")
-        written.append(", numbers to ").append(str(json_output), style="bold")
+        written.append(", numbers to ").append(printable(json_output), style="bold")
     console.print(written, soft_wrap=True)
 
 

@@ -42,6 +42,8 @@ from damier.intake.table import CategoricalColumn, CodeArray, Column, FloatArray
 if TYPE_CHECKING:
     import duckdb
 
+# Nothing is fetched or loaded to read a file.
+_OFFLINE = {"autoinstall_known_extensions": "false", "autoload_known_extensions": "false"}
 _TEXT = {".csv": ",", ".tsv": "\t", ".tab": "\t", ".txt": "\t", ".data": ",", ".dat": "\t"}
 _PACKED = (".gz", ".zst")
 _PARQUET = (".parquet", ".pq")
@@ -223,7 +225,7 @@ def _read_parquet(path: Path) -> Table:
             return read_table(polars.read_parquet(path))
         import duckdb
 
-        with duckdb.connect() as connection:
+        with duckdb.connect(config=_OFFLINE) as connection:
             query = f"SELECT * FROM read_parquet({literal(_without_globs(path))})"
             return read_table(dict(connection.execute(query).fetchnumpy()))
     except (OSError, RuntimeError, MemoryError) as error:
@@ -365,7 +367,7 @@ class _TextFile:
     def _read(self, path: Path) -> Table:
         import duckdb
 
-        connection = duckdb.connect()
+        connection = duckdb.connect(config=_OFFLINE)
         try:
             connection.execute("SET enable_progress_bar = false")
             connection.execute("SET TimeZone = 'UTC'")  # what a moment without a zone is taken to be in

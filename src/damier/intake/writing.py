@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 import contextlib
+import csv
+import io
 import os
 import secrets
 import stat
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
+
+from damier.intake.printable import without_formula
 
 
 def write_text(path: str | os.PathLike[str], text: str) -> None:
     """Write text in UTF-8, as `write_bytes` does.
+
+    Lone surrogates, which UTF-8 cannot hold, are written as escapes: those of JSON.
 
     Examples
     --------
@@ -20,7 +28,28 @@ def write_text(path: str | os.PathLike[str], text: str) -> None:
     ...     pathlib.Path(folder, "note.txt").read_text()
     'done'
     """
-    write_bytes(path, text.encode("utf-8"))
+    write_bytes(path, text.encode("utf-8", errors="backslashreplace"))
+
+
+def write_csv(
+    path: str | os.PathLike[str], columns: Mapping[str, Sequence[Any]], *, raw: bool = False
+) -> None:
+    """Write columns as CSV in UTF-8, as `write_bytes` does.
+
+    Parameters
+    ----------
+    path : str or path
+    columns : mapping of str to sequence
+        Cells by name; None is an empty cell.
+    raw : bool, default=False
+        Whether texts that a spreadsheet would run as formulas stay as they are; an apostrophe is put before
+        them otherwise.
+    """
+    text = io.StringIO(newline="")
+    writer = csv.writer(text)
+    for row in ([*columns], *zip(*columns.values(), strict=True)):
+        writer.writerow(row if raw else map(without_formula, row))
+    write_text(path, text.getvalue())
 
 
 def write_bytes(path: str | os.PathLike[str], data: bytes) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 from damier.intake import read_table, read_target
 from damier.intake.frames import make_frame
+from damier.intake.printable import printable
 from damier.intake.writing import write_text
 from damier.report.analysis import analyze
 from damier.report.page import render_page
@@ -49,7 +50,7 @@ class Report:
 
     def __repr__(self) -> str:
         data, target = self._summary["dataset"], self._summary["target"]
-        return (
+        return printable(
             f"<Report on {data['name']}: {data['informative']} of {data['variables']} variables "
             f"inform {target['name']}>"
         )

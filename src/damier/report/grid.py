@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from rich.text import Text
 
+from damier.intake.printable import printable
 from damier.models.grid import DataGrid
 
 MAX_RULES = 200
@@ -85,10 +86,12 @@ def grid_lines(summary: Mapping[str, Any]) -> list[Text]:
         said.append(Text("no grid over several variables informs more than none"))
     elif grid is not None:
         crossed = " x ".join(f"{v['name']} ({v['parts']})" for v in grid["variables"])
-        line = Text("best grid: ").append(crossed, style="bold")
+        line = Text("best grid: ").append(printable(crossed), style="bold")
         said.append(line.append(f", level {grid['level']:.4f}, {grid['cells']:,} cells"))
     for pair in summary.get("pairs", {"gaining": []})["gaining"][:1]:
-        line = Text("strongest interaction: ").append(f"{pair['first']} x {pair['second']}", style="bold")
+        line = Text("strongest interaction: ").append(
+            printable(f"{pair['first']} x {pair['second']}"), style="bold"
+        )
         said.append(line.append(f", level {pair['level']:.4f}, {pair['gain']:.4f} beyond its parts"))
     if words := cut_short(summary):
         said.append(Text(words, style="dim"))

@@ -7,6 +7,7 @@ from typing import Any
 from rich.table import Table
 from rich.text import Text
 
+from damier.intake.printable import printable
 from damier.report.summary import Summary
 
 _EIGHTHS = " ▏▎▍▌▋▊▉█"
@@ -29,7 +30,7 @@ def variables_table(summary: Summary, *, limit: int | None = 40) -> Table:
     """
     data, target, variables = summary["dataset"], summary["target"], summary["variables"]
     table = Table(
-        title=Text(f"{data['name']}: what explains {target['name']}"),
+        title=Text(printable(f"{data['name']}: what explains {target['name']}")),
         caption=_caption(summary),
         title_justify="left",
         caption_justify="left",
@@ -47,7 +48,7 @@ def variables_table(summary: Summary, *, limit: int | None = 40) -> Table:
         style = "" if variable["parts"] > 1 else "dim"
         table.add_row(
             # Text, not str: a name may hold what rich would read as markup
-            Text(variable["name"]),
+            Text(printable(variable["name"])),
             variable["type"],
             str(variable["parts"]),
             f"{variable['level']:.4f} {_bar(variable['level'], most)}",
@@ -76,7 +77,7 @@ def _caption(summary: Summary) -> Text:
     data, target = summary["dataset"], summary["target"]
     shown = f"{data['rows']:,} rows, {len(target['classes'])} classes; "
     shown += f"{data['informative']:,} of {data['variables']:,} variables inform {target['name']}"
-    return Text(shown)
+    return Text(printable(shown))
 
 
 def _missing(count: Any, rows: int) -> str:

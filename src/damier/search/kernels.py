@@ -6,12 +6,16 @@ exception). Random state is an argument, never global.
 
 from __future__ import annotations
 
+import contextlib
 import math
+import warnings
+from collections.abc import Callable
 from typing import Any
 
 import numba
 import numpy as np
 import numpy.typing as npt
+from numba.core.caching import FunctionCache
 
 from damier.criteria import log_factorials
 
@@ -21,12 +25,69 @@ WordArray = npt.NDArray[np.uint64]
 FloatArray = npt.NDArray[np.float64]
 BoolArray = npt.NDArray[np.bool_]
 
+
+class _Cache(FunctionCache):  # type: ignore[misc]
+    """Numba's cache, but what keeps it from working costs a warning and time, never a fit."""
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        """Read a compiled function; None if there is none or its file is damaged."""
+        try:
+            return super().load_overload(sig, target_context)
+        except Exception as error:  # a damaged pickle raises anything
+            _warn_once(error)
+            with contextlib.suppress(Exception):
+                self.flush()  # or it could not be saved again either
+            return None
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        """Keep a compiled function, if it can be kept."""
+        try:
+            super().save_overload(sig, data)
+        except Exception as error:
+            _warn_once(error)
+
+
+_warned: list[str] = []
+
+
+def _warn_once(error: Exception) -> None:
+    if not _warned:
+        _warned.append(str(error))
+        warnings.warn(
+            "compiled functions could not be kept on disk or read from there "
+            f"({type(error).__name__}: {error}); they are compiled anew, which takes "
+            "some seconds per process. If this comes again, name a "
+            "directory that can be written to in the environment variable NUMBA_CACHE_DIR.",
+            stacklevel=2,
+        )
+
+
+def compiled(**options: Any) -> Callable[[Callable[..., Any]], Any]:
+    """Make a decorator that compiles a function, and keeps it on disk where that can be done.
+
+    Parameters
+    ----------
+    **options
+        Those of `numba.njit`, beside what all kernels have.
+    """
+    compile_function = numba.njit(nogil=True, error_model="numpy", **options)
+
+    def decorate(function: Callable[..., Any]) -> Any:
+        dispatcher = compile_function(function)
+        try:
+            # As njit(cache=True) does, which fails where no place can be written to.
+            dispatcher._cache = _Cache(function)
+        except (RuntimeError, OSError) as error:
+            _warn_once(error)
+        return dispatcher
+
+    return decorate
+
+
 # Compiled functions that Python calls.
-kernel = numba.njit(cache=True, nogil=True, error_model="numpy")
+kernel = compiled()
 # Compiled functions that only kernels call: without a way in from Python they take half the time to compile.
-inner = numba.njit(
-    cache=True, nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True
-)
+inner = compiled(no_cpython_wrapper=True, no_cfunc_wrapper=True)
 
 # Beyond the table Stirling's series is exact to the last digit, so the table need not grow with the data.
 _LARGEST_TABLE = 1 << 21

@@ -9,11 +9,10 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-import numba
 import numpy as np
 import numpy.typing as npt
 
-from damier.search.kernels import CodeArray, FloatArray, IntArray, inner, kernel
+from damier.search.kernels import CodeArray, FloatArray, IntArray, compiled, inner, kernel
 
 SingleArray = npt.NDArray[np.float32]
 # `damier.models.linf.packed.PackedLists`, which searches do not import.
@@ -54,14 +53,7 @@ class _Block(NamedTuple):
 
 
 # Sums are of whole numbers held exactly, so that a fused product changes nothing.
-@numba.njit(
-    cache=True,
-    nogil=True,
-    error_model="numpy",
-    no_cpython_wrapper=True,
-    no_cfunc_wrapper=True,
-    fastmath={"contract"},
-)
+@compiled(no_cpython_wrapper=True, no_cfunc_wrapper=True, fastmath={"contract"})
 def _project(
     rows: SingleArray,
     m: int,
