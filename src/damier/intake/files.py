@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     import duckdb
 
 # Nothing is fetched or loaded to read a file.
-_OFFLINE = {"autoinstall_known_extensions": "false", "autoload_known_extensions": "false"}
+_OFFLINE: Any = {"autoinstall_known_extensions": "false", "autoload_known_extensions": "false"}
 _TEXT = {".csv": ",", ".tsv": "\t", ".tab": "\t", ".txt": "\t", ".data": ",", ".dat": "\t"}
 _PACKED = (".gz", ".zst")
 _PARQUET = (".parquet", ".pq")
