@@ -24,6 +24,14 @@ TEXT = """number,holes,text,flag,day,moment,mixed,a"b<script>,nothing
 """
 
 
+@pytest.fixture(autouse=True, params=["lists", "duckdb"])
+def engine(request, monkeypatch):
+    """Read small files by either engine: both must find the same."""
+    if request.param == "duckdb":
+        monkeypatch.setattr("damier.intake.files._SMALL_FILE", -1)
+        monkeypatch.setattr("damier.intake.files._SMALL_COLUMN", -1)
+
+
 @pytest.fixture
 def write(tmp_path):
     def write(name, content):
@@ -338,7 +346,6 @@ def test_odd_files(write, tmp_path):
             read_file(tmp_path / name)
 
 
-@pytest.mark.skipif(importlib.util.find_spec("openpyxl") is None, reason="needs openpyxl")
 def test_excel_and_feather(tmp_path):
     import openpyxl
     import pyarrow.feather
@@ -372,3 +379,48 @@ def test_round_trip_with_the_csv_module(write, rows):
     text = table["text"]
     assert [text.categories[c] for c in text.codes] == [row[0] for row in rows]
     assert table["number"].values.tolist() == [row[1] for row in rows]
+
+
+def test_zstandard(write):
+    packed = pa.compress(TEXT.encode(), codec="zstd", asbytes=True)
+    check(read_file(write("a.csv.zst", packed)))
+
+
+@pytest.mark.parametrize("n", [10, 60_000])
+@pytest.mark.parametrize("late", ["1_000", "007"])
+def test_what_only_looks_like_a_number_is_text_in_late_rows_too(write, n, late):
+    cells = [f"{i % 900},{i / 8}" for i in range(n)]
+    table = read_file(write("a.csv", "a,b\n" + "\n".join([*cells, f"{late},1"]) + "\n"))
+    if late == "007":
+        assert table.notes == ("a: leading zeros ('007'): taken as text",)
+        assert late in table["a"].categories
+    elif n > 10:
+        assert table.notes == (f"a: {n:,} of {n + 1:,} cells are numbers; '1_000' read as missing",)
+        assert np.isnan(table["a"].values[-1])
+    else:
+        assert late in table["a"].categories
+    assert table["b"].values[-2] == (n - 1) / 8
+
+
+def test_wide_tables(write, monkeypatch):
+    rng = np.random.default_rng(0)
+    cells = rng.integers(0, 3, (40, 300)).astype(object)
+    cells[:, 7] = rng.normal(size=40)
+    cells[::2, 9] = ""
+    cells[:, 11] = rng.choice(["a", "b"], 40)
+    lines = [",".join(f"v{j}" for j in range(300)), *(",".join(map(str, row)) for row in cells)]
+    table = read_file(write("a.csv", "\n".join(lines)))
+    assert table["v11"].categories == ("a", "b")
+    for j in (0, 7, 299):
+        assert table[f"v{j}"].values.tolist() == [float(cell) for cell in cells[:, j]]
+    assert table["v9"].n_missing == 20
+
+
+def test_text_of_many_values_keeps_its_order(write):
+    values = [f"{hash((i, 1)) % 10**9:x}" for i in range(5000)]
+    values[::50] = [""] * 100
+    values[3000:4000] = values[:1000]
+    table = read_file(write("a.csv", "t,n\n" + "".join(f"x{v},1\n" if v else ",2\n" for v in values)))
+    column = table["t"]
+    assert column.categories == (None, *sorted({f"x{v}" for v in values if v}))
+    assert [column.categories[c] for c in column.codes] == [f"x{v}" if v else None for v in values]

@@ -11,6 +11,7 @@ import itertools
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cache
 
 from damier.intake.table import NumericKind
 
@@ -184,6 +185,17 @@ def _spelled(date: str, time: str) -> str:
     return re.sub("([A-Za-z])", r"%\1", " ".join(filter(None, (date, time))))
 
 
+_SPELLED = {"Y": r"\d{4}", "b": "[A-Za-z]{3}", "B": "[A-Za-z]{3,9}", "f": r"\d{1,6}", "p": "[AaPp][Mm]"}
+
+
+@cache
+def _pattern(spelled: str) -> re.Pattern[str]:
+    """Compile what a text in this format looks like: strptime is slow to refuse one that does not."""
+    return re.compile(
+        re.sub("%(.)", lambda found: _SPELLED.get(found[1], r"\d{1,2}"), spelled.replace(".", r"\."))
+    )
+
+
 def _find_date(cells: list[str]) -> tuple[Reading | None, float]:
     """Find the format most cells follow; day first where both fit equally."""
     tried = [cell for cell in cells if _MAY_BE_DATE.match(cell)][:_TRIED]
@@ -216,6 +228,8 @@ def _order_of(date: str) -> str:
 
 
 def _follows(cell: str, spelled: str) -> bool:
+    if not _pattern(spelled).fullmatch(cell):
+        return False
     try:
         datetime.datetime.strptime(cell, spelled)
     except ValueError:

@@ -25,10 +25,13 @@ import codecs
 import csv
 import gzip
 import importlib.util
+import itertools
+import mmap
 import re
 import tempfile
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -54,10 +57,16 @@ _NAMED_SEPARATORS = {"tab": "\t", "\\t": "\t", "comma": ",", "semicolon": ";", "
 _TRUTH = {"true": True, "false": False}
 _SNIFFED_BYTES = 4096
 _SAMPLED_CELLS = 100_000
-# DuckDB codes a column by an enum of its values in less time than by ranking, until there are very many.
-_MOST_ENUM_VALUES = 20_000
+# Python reads small files, and wide ones of few rows, in less time than DuckDB plans its queries.
+_SMALL_FILE = 1 << 20
+_SMALL_COLUMN = 50_000
 _DAY = 86_400e6
 _MANY_COLUMNS = 100
+_SNIFFED_LINES = 100
+_ALL_DISTINCT = 500
+# What float() reads and is no number of a data file: codes as 007, 1_000.
+_ODD_NUMBER = re.compile(r"\s*[+-]?0[0-9]+\s*$|.*[^\x00-\x7f]|.*_")
+_BLOCK = 256
 
 
 @dataclass(frozen=True)
@@ -285,6 +294,7 @@ def _tidy_names(first: Sequence[str], header: bool = True) -> tuple[list[str], l
     """Give blank names a number and repeated ones another, and say so."""
     names: list[str] = []
     notes: list[str] = []
+    given: set[str] = set()
     taken = {name.strip() for name in first}
     for j, raw in enumerate(first):
         name = raw.strip()
@@ -293,12 +303,13 @@ def _tidy_names(first: Sequence[str], header: bool = True) -> tuple[list[str], l
             if header:
                 notes.append(f"column {j + 1} has no name: it is called {name!r}")
         stem, number = name, 2
-        while name in names or (name in taken and name != raw.strip()):
+        while name in given or (name in taken and name != raw.strip()):
             name = f"{stem}_{number}"
             number += 1
         if name != stem and raw.strip():
             notes.append(f"the name {stem!r} appears again in column {j + 1}: it is called {name!r} there")
         names.append(name)
+        given.add(name)
     return names, notes
 
 
@@ -365,17 +376,39 @@ class _TextFile:
         raise ValueError(f"{self.path} is not text in {encodings[0]}: give the encoding it has")
 
     def _read(self, path: Path) -> Table:
+        rows = self._rows(path)
+        if rows is not None:
+            return _ListReader(self, path, rows).table()
         import duckdb
 
-        connection = duckdb.connect(config=_OFFLINE)
+        reader = _DuckReader(self, path)
         try:
-            connection.execute("SET enable_progress_bar = false")
-            connection.execute("SET TimeZone = 'UTC'")  # what a moment without a zone is taken to be in
-            return _Reader(connection, self, path).table()
+            return reader.table()
         except duckdb.Error as error:
             raise self._told(str(error)) from None
         finally:
-            connection.close()
+            reader.connection.close()
+
+    def _rows(self, path: Path) -> list[list[str]] | None:
+        """Rows of a file that is small, or wide and of few rows; None when it is not, or in any doubt."""
+        size = path.stat().st_size
+        if path.suffix.lower() in _PACKED:
+            return None
+        try:
+            with path.open(encoding="utf-8-sig", newline="") as file:
+                lines = list(itertools.islice(file, _SNIFFED_LINES))
+                if not lines or not lines[0].strip():
+                    return None
+                separator = self.options.separator or _find_separator(lines, self.usual)
+                n_columns = len(next(csv.reader(lines, delimiter=separator)))
+                wide = n_columns > _MANY_COLUMNS and size <= n_columns * _SMALL_COLUMN
+                if n_columns == 1 or not (wide or size <= _SMALL_FILE):
+                    return None
+                file.seek(0)
+                rows = [row for row in csv.reader(file, delimiter=separator, strict=True) if row]
+        except (UnicodeError, csv.Error, TypeError):
+            return None
+        return rows if all(len(row) == n_columns for row in rows) else None
 
     def _told(self, message: str) -> Exception:
         """Put an error of DuckDB into a sentence, or say how to try again."""
@@ -430,32 +463,54 @@ def _mark_of_binary(path: Path) -> str | None:
 
 @dataclass
 class _Reader:
-    """Columns of a text file by way of a connection to DuckDB.
+    """Columns of a text file; how its cells are come by is a matter of the classes below."""
 
-    The file is read once, columns of plain numbers and dates as such and the others as text. Where the first
-    rows promised numbers and others were met, all such columns are read again together, as text.
-    """
-
-    connection: duckdb.DuckDBPyConnection
     file: _TextFile
     path: Path
+    options: _Options = field(init=False)
+    names: list[str] = field(init=False)
+    n_rows: int = field(init=False)
+    column_notes: dict[int, str] = field(init=False)
+
+    @cached_property
+    def connection(self) -> duckdb.DuckDBPyConnection:
+        """A connection to DuckDB, which lives as long as the reader."""
+        import duckdb
+
+        connection = duckdb.connect(config=_OFFLINE)
+        connection.execute("SET enable_progress_bar = false")
+        connection.execute("SET TimeZone = 'UTC'")  # what a moment without a zone is taken to be in
+        return connection
+
+    def _open(self) -> list[str]:
+        """Get ready to read; return the cells of the first line."""
+        raise NotImplementedError
+
+    def _read_columns(self, kept: list[int]) -> dict[int, Column]:
+        """Read the columns."""
+        raise NotImplementedError
+
+    def _coded(self, j: int) -> tuple[CodeArray, list[str | None]]:
+        """Codes of the rows into the sorted distinct cells."""
+        raise NotImplementedError
+
+    def _numbers(self, j: int, reading: Reading, distinct: list[str | None]) -> FloatArray:
+        """Numbers of the sorted distinct cells, NaN where the reading does not fit."""
+        raise NotImplementedError
 
     def table(self) -> Table:
         self.options = self.file.options
-        lines, skip = self._first_lines()
-        self.separator = self.options.separator or _find_separator(lines, self.file.usual)
-        first = next(csv.reader(lines, delimiter=self.separator), [])
+        self.column_notes = {}
+        first = self._open()
         names, name_notes = _tidy_names(
             first if self.options.header else [""] * len(first), self.options.header
         )
-        self.source = self._source(len(names), skip)
         _check_names(names, self.options, str(self.file.path))
         kept = [j for j, name in enumerate(names) if self.options.keeps(name)]
         if not kept:
             raise ValueError(f"{self.file.path}: no column is left to read")
         self.names = names
-        readings = self._first_readings(kept)
-        columns = self._read_columns(kept, readings)
+        columns = self._read_columns(kept)
         nameless = [
             j
             for j in kept
@@ -478,92 +533,20 @@ class _Reader:
         )
         return Table(tuple(columns[j] for j in kept), self.n_rows, notes=notes)
 
-    def _first_lines(self) -> tuple[list[str], int]:
-        """First lines of the file, and how many empty ones stand before them."""
-        query = (
-            f"SELECT line FROM read_csv({literal(_without_globs(self.path))}, auto_detect=false, "
-            f"delim='\x01', quote='', escape='', header=false, "
-            f"columns={{'line': 'VARCHAR'}}{self._line_size()}) LIMIT 100"
-        )
-        lines = [line or "" for (line,) in self.connection.execute(query).fetchall()]
-        skip = next((i for i, line in enumerate(lines) if line.strip()), len(lines))
-        if skip == len(lines):
-            raise ValueError(f"{self.file.path} is empty: the first line must have the names of the columns")
-        return [f"{line}\n" for line in lines[skip:]], skip
-
-    def _line_size(self) -> str:
-        return f", max_line_size={self.file.longest_line}" if self.file.longest_line else ""
-
-    def _source(self, n_columns: int, skip: int) -> str:
-        named = ", ".join(f"'c{j}': 'VARCHAR'" for j in range(n_columns))
-        marks = {"", *self.options.missing}
-        for mark in cells.MISSING:
-            marks |= {mark, mark.upper(), mark.replace("nan", "NaN")}
-        # An empty line of a table of one column is no cell; a pair of quotes is.
-        single = n_columns == 1
-        quoted = ", allow_quoted_nulls=false" if single else ""
-        nulls = "''" if single else ", ".join(map(literal, sorted(marks)))
-        header = str(self.options.header).lower()
-        source = (
-            f"read_csv({literal(_without_globs(self.path))}, auto_detect=false, "
-            f"delim={literal(self.separator)}, quote='\"', escape='\"', header={header}, "
-            f"skip={skip}, columns={{{named}}}, nullstr=[{nulls}]"
-            f"{quoted}{self._line_size()})"
-        )
-        return f"(SELECT * FROM {source} WHERE c0 IS NOT NULL)" if single else source
-
-    def _first_readings(self, kept: list[int]) -> dict[int, Reading]:
-        """Find the columns that the first rows show to be plain numbers or dates."""
-        rows = max(50, min(1000, _SAMPLED_CELLS // len(kept)))
-        listed = ", ".join(f"c{j}" for j in kept)
-        sample = self.connection.execute(f"SELECT {listed} FROM {self.source} LIMIT {rows}").fetchall()
-        readings: dict[int, Reading] = {}
-        for j, column in zip(kept, zip(*sample, strict=True), strict=False):
-            if self.names[j] in self.options.categorical:
-                continue
-            held = [cell for cell in column if cell is not None and not cells.is_missing(cell)]
-            reading, share = cells.find_reading(held, self._comma())
-            if not held or (share == 1.0 and reading is not None and not reading.remark):
-                readings[j] = reading or PLAIN
-        return readings
-
     def _comma(self) -> bool | None:
         return None if self.options.decimal is None else self.options.decimal == ","
 
-    def _read_columns(self, kept: list[int], readings: dict[int, Reading]) -> dict[int, Column]:
-        self.column_notes: dict[int, str] = {}
-        expressions = [f"{_or_nan(readings[j], f'c{j}')} AS c{j}" if j in readings else f"c{j}" for j in kept]
-        # The optimizer has nothing to gain here, and its time grows with the square of the columns.
-        self.connection.execute("PRAGMA disable_optimizer" if len(kept) > _MANY_COLUMNS else "SELECT 1")
-        self.connection.execute(
-            f"CREATE TEMP TABLE cells AS SELECT {', '.join(expressions)} FROM {self.source}"
-        )
-        self.connection.execute("PRAGMA enable_optimizer")
-        columns: dict[int, Column] = {}
-        self.n_rows = int(self.connection.execute("SELECT count(*) FROM cells").fetchall()[0][0])
-        found: dict[str, Any] = {}
-        if readings:
-            listed = ", ".join(f"c{j}" for j in readings)
-            found = self.connection.execute(f"SELECT {listed} FROM cells").fetchnumpy()
-        for j, reading in readings.items():
-            values = _plain_numbers(found.pop(f"c{j}"), reading)
-            if values is not None:
-                columns[j] = _numeric(self.names[j], values, reading)
-        again = [j for j in readings if j not in columns]
-        if again:
-            listed = ", ".join(f"c{j}" for j in again)
-            self.connection.execute(f"CREATE TEMP TABLE again AS SELECT {listed} FROM {self.source}")
-        for j in kept:
-            if j not in columns:
-                columns[j] = self._from_text(j, "again" if j in again else "cells")
-        return columns
-
-    def _from_text(self, j: int, table: str) -> Column:
+    def _from_text(self, j: int) -> Column:
         """Make a column of cells that were read as text, from its distinct cells."""
-        codes, distinct = self._coded(f"c{j}", table)
+        codes, distinct = self._coded(j)
         name, marks = self.names[j], self.options.missing
-        counts = np.bincount(codes, minlength=len(distinct))
-        held = [None if cell is None or cells.is_missing(cell, marks) else cell.strip() for cell in distinct]
+        longest = max(map(len, cells.MISSING.union(marks)))
+        held = [
+            None
+            if cell is None or (len(bare := cell.strip()) <= longest and cells.is_missing(bare, marks))
+            else bare
+            for cell in distinct
+        ]
         present = [cell for cell in held if cell is not None]
         if not present:
             return NumericColumn(name, np.full(len(codes), np.nan))
@@ -575,43 +558,16 @@ class _Reader:
             ):
                 reading = Reading("number", "TRY_CAST({c} AS DOUBLE)")
             if reading is not None:
-                numbers = self._numbers(f"c{j}", table, reading)
-                column = self._nearly(j, reading, numbers, codes, held, counts)
+                counts = np.bincount(codes, minlength=len(distinct))
+                column = self._nearly(j, reading, self._numbers(j, reading, distinct), codes, held, counts)
                 if column is not None:
                     return column
-        if all(cell.lower() in _TRUTH for cell in present) and name not in self.options.categorical:
-            truth = [None if cell is None else _TRUTH[cell.lower()] for cell in held]
-            return CategoricalColumn(name, *factorize.recode(codes, truth, keep_booleans=True))
+            if all(cell.lower() in _TRUTH for cell in present):
+                truth = [None if cell is None else _TRUTH[cell.lower()] for cell in held]
+                return CategoricalColumn(name, *factorize.recode(codes, truth, keep_booleans=True))
+        if held == distinct:
+            return CategoricalColumn(name, codes, tuple(distinct))
         return CategoricalColumn(name, *factorize.recode(codes, held))
-
-    def _coded(self, column: str, table: str) -> tuple[CodeArray, list[str | None]]:
-        """Codes of the rows into the sorted distinct cells."""
-        query = f"SELECT DISTINCT {column} FROM {table} ORDER BY {column} NULLS FIRST"
-        found: Any = self.connection.execute(query).fetchnumpy()[column]
-        distinct: list[str | None] = found.tolist()
-        if len(distinct) <= _MOST_ENUM_VALUES:
-            self.connection.execute(
-                f"CREATE OR REPLACE TYPE distinct_cells AS ENUM (SELECT DISTINCT {column} FROM {table} "
-                f"WHERE {column} IS NOT NULL ORDER BY {column})"
-            )
-            first = int(bool(distinct) and distinct[0] is None)
-            code = f"enum_code({column}::distinct_cells)::INTEGER"
-            query = f"SELECT coalesce({code} + {first}, 0) AS k FROM {table}"
-            return np.asarray(self.connection.execute(query).fetchnumpy()["k"]).astype(np.int32), distinct
-        rank = f"dense_rank() OVER (ORDER BY {column} NULLS FIRST)"
-        query = f"SELECT ({rank} - 1)::INTEGER AS k, rowid AS r FROM {table}"
-        ranked = self.connection.execute(query).fetchnumpy()
-        codes = np.empty(len(ranked["r"]), dtype=np.int32)
-        codes[ranked["r"]] = ranked["k"]
-        return codes, distinct
-
-    def _numbers(self, column: str, table: str, reading: Reading) -> FloatArray:
-        """Numbers of the sorted distinct cells, NaN where the reading does not fit."""
-        query = (
-            f"SELECT {reading.of(column)} AS v FROM (SELECT DISTINCT {column} FROM {table}) "
-            f"ORDER BY {column} NULLS FIRST"
-        )
-        return _filled(self.connection.execute(query).fetchnumpy()["v"])
 
     def _nearly(
         self,
@@ -665,6 +621,214 @@ class _Reader:
         return column
 
 
+class _KnownNumbers(dict[str, float]):
+    """Numbers of cells that were met before; a cell that is none, or calls for a closer look, is an error."""
+
+    def __init__(self, missing: tuple[str, ...]) -> None:
+        super().__init__(dict.fromkeys(missing, np.nan))
+
+    def __missing__(self, cell: str) -> float:
+        number = float(cell)
+        if abs(number) >= 2.0**53 or _ODD_NUMBER.match(cell):
+            raise ValueError(cell)
+        self[cell] = number
+        return number
+
+    def repeated(self, column: tuple[str, ...]) -> FloatArray:
+        """Numbers of cells that are often the same."""
+        return np.fromiter(map(self.__getitem__, column), np.float64, len(column))
+
+    def distinct(self, column: tuple[str, ...]) -> FloatArray:
+        """Numbers of cells of which few are the same: each is read anew."""
+        try:
+            found = np.fromiter(map(float, column), np.float64, len(column))
+        except ValueError:
+            return self.repeated(column)
+        if (np.abs(found) >= 2.0**53).any() or any(map(_ODD_NUMBER.match, column)):
+            raise ValueError("not plain")
+        return found
+
+
+@dataclass
+class _ListReader(_Reader):
+    """Columns of a file whose rows are in memory as lists of cells."""
+
+    rows: list[list[str]]
+
+    def _open(self) -> list[str]:
+        first = self.rows[0]
+        if self.options.header:
+            del self.rows[0]
+        self.n_rows = len(self.rows)
+        self.known = _KnownNumbers(("", "NA", "na", "N/A", *self.options.missing))
+        return first
+
+    def _read_columns(self, kept: list[int]) -> dict[int, Column]:
+        numbers: dict[int, list[FloatArray]] = {}
+        if self.options.decimal != ",":
+            numbers = {j: [] for j in kept if self.names[j] not in self.options.categorical}
+        # Row by row the cells lie side by side in memory: a block of rows is soon read column by column.
+        for start in range(0, self.n_rows, _BLOCK):
+            block = list(zip(*self.rows[start : start + _BLOCK], strict=True))
+            if start == 0:
+                repeated = {j for j in numbers if 2 * len(set(block[j])) < len(block[j])}
+            for j in list(numbers):
+                try:
+                    read = self.known.repeated if j in repeated else self.known.distinct
+                    numbers[j].append(read(block[j]))
+                except ValueError:
+                    del numbers[j]
+        return {
+            j: NumericColumn(self.names[j], np.concatenate([np.empty(0), *numbers[j]]))
+            if j in numbers
+            else self._from_text(j)
+            for j in kept
+        }
+
+    def _coded(self, j: int) -> tuple[CodeArray, list[str | None]]:
+        codes, found = factorize.recode(
+            *factorize.first_seen_codes((row[j] for row in self.rows), self.n_rows)
+        )
+        return codes, list(found)
+
+    def _numbers(self, j: int, reading: Reading, distinct: list[str | None]) -> FloatArray:  # noqa: ARG002
+        query = f"SELECT {reading.of('c')} AS v FROM (SELECT unnest($1) AS c)"
+        return _filled(self.connection.execute(query, [distinct]).fetchnumpy()["v"])
+
+
+@dataclass
+class _DuckReader(_Reader):
+    """Columns of a text file by way of DuckDB.
+
+    The file is read once, columns of plain numbers and dates as such and the others as text. Where the first
+    rows promised numbers and others were met, all such columns are read again together, as text.
+    """
+
+    def _open(self) -> list[str]:
+        lines, skip = self._first_lines()
+        self.separator = self.options.separator or _find_separator(lines, self.file.usual)
+        first = next(csv.reader(lines, delimiter=self.separator), [])
+        self.source = self._source(len(first), skip)
+        self.table_of: dict[int, str] = {}
+        self.distinct: set[int] = set()
+        return first
+
+    def _first_lines(self) -> tuple[list[str], int]:
+        """First lines of the file, and how many empty ones stand before them."""
+        query = (
+            f"SELECT line FROM read_csv({literal(_without_globs(self.path))}, auto_detect=false, "
+            f"delim='\x01', quote='', escape='', header=false, "
+            f"columns={{'line': 'VARCHAR'}}{self._line_size()}) LIMIT {_SNIFFED_LINES}"
+        )
+        lines = [line or "" for (line,) in self.connection.execute(query).fetchall()]
+        skip = next((i for i, line in enumerate(lines) if line.strip()), len(lines))
+        if skip == len(lines):
+            raise ValueError(f"{self.file.path} is empty: the first line must have the names of the columns")
+        return [f"{line}\n" for line in lines[skip:]], skip
+
+    def _line_size(self) -> str:
+        return f", max_line_size={self.file.longest_line}" if self.file.longest_line else ""
+
+    def _source(self, n_columns: int, skip: int) -> str:
+        named = ", ".join(f"'c{j}': 'VARCHAR'" for j in range(n_columns))
+        marks = {"", *self.options.missing}
+        for mark in cells.MISSING:
+            marks |= {mark, mark.upper(), mark.replace("nan", "NaN")}
+        # An empty line of a table of one column is no cell; a pair of quotes is.
+        single = n_columns == 1
+        quoted = ", allow_quoted_nulls=false" if single else ""
+        nulls = "''" if single else ", ".join(map(literal, sorted(marks)))
+        header = str(self.options.header).lower()
+        source = (
+            f"read_csv({literal(_without_globs(self.path))}, auto_detect=false, "
+            f"delim={literal(self.separator)}, quote='\"', escape='\"', header={header}, "
+            f"skip={skip}, columns={{{named}}}, nullstr=[{nulls}]"
+            f"{quoted}{self._line_size()})"
+        )
+        return f"(SELECT * FROM {source} WHERE c0 IS NOT NULL)" if single else source
+
+    def _first_readings(self, kept: list[int]) -> dict[int, Reading]:
+        """Find the columns that the first rows show to be plain numbers or dates."""
+        rows = max(50, min(1000, _SAMPLED_CELLS // len(kept)))
+        listed = ", ".join(f"c{j}" for j in kept)
+        sample = self.connection.execute(f"SELECT {listed} FROM {self.source} LIMIT {rows}").fetchall()
+        readings: dict[int, Reading] = {}
+        for j, column in zip(kept, zip(*sample, strict=True), strict=False):
+            if len(set(column)) == len(column) >= _ALL_DISTINCT:
+                self.distinct.add(j)
+            if self.names[j] in self.options.categorical:
+                continue
+            held = [cell for cell in column if cell is not None and not cells.is_missing(cell)]
+            reading, share = cells.find_reading(held, self._comma())
+            if not held or (share == 1.0 and reading is not None and not reading.remark):
+                readings[j] = reading or PLAIN
+        return readings
+
+    def _read_columns(self, kept: list[int]) -> dict[int, Column]:
+        readings = self._first_readings(kept)
+        underscores = _may_hold_underscores(self.path)
+        expressions = [
+            f"{_or_nan(readings[j], f'c{j}', underscores)} AS c{j}" if j in readings else f"c{j}"
+            for j in kept
+        ]
+        # The optimizer has nothing to gain here, and its time grows with the square of the columns.
+        self.connection.execute("PRAGMA disable_optimizer" if len(kept) > _MANY_COLUMNS else "SELECT 1")
+        self.connection.execute(
+            f"CREATE TEMP TABLE cells AS SELECT {', '.join(expressions)} FROM {self.source}"
+        )
+        self.connection.execute("PRAGMA enable_optimizer")
+        columns: dict[int, Column] = {}
+        self.n_rows = int(self.connection.execute("SELECT count(*) FROM cells").fetchall()[0][0])
+        found: dict[str, Any] = {}
+        if readings:
+            listed = ", ".join(f"c{j}" for j in readings)
+            found = self.connection.execute(f"SELECT {listed} FROM cells").fetchnumpy()
+        for j, reading in readings.items():
+            values = _plain_numbers(found.pop(f"c{j}"), reading)
+            if values is not None:
+                columns[j] = _numeric(self.names[j], values, reading)
+        again = [j for j in readings if j not in columns]
+        if again:
+            listed = ", ".join(f"c{j}" for j in again)
+            self.connection.execute(f"CREATE TEMP TABLE again AS SELECT {listed} FROM {self.source}")
+        self.table_of = dict.fromkeys(again, "again")
+        for j in kept:
+            if j not in columns:
+                columns[j] = self._from_text(j)
+        return columns
+
+    def _coded(self, j: int) -> tuple[CodeArray, list[str | None]]:
+        column, table = f"c{j}", self.table_of.get(j, "cells")
+        if j in self.distinct:  # sorting all the rows is then no more than sorting the distinct ones
+            query = f"SELECT {column} AS v, rowid AS r FROM {table} ORDER BY {column} NULLS FIRST"
+            found = self.connection.execute(query).fetchnumpy()
+            values = np.ma.filled(found["v"], None)
+            new = np.ones(len(values), dtype=bool)
+            new[1:] = values[1:] != values[:-1]
+            codes = np.empty(len(values), dtype=np.int32)
+            codes[found["r"]] = np.cumsum(new) - 1
+            return codes, values[new].tolist()
+        self.connection.execute(
+            f"CREATE OR REPLACE TEMP TABLE sorted AS SELECT v, (row_number() OVER () - 1)::INTEGER AS k "
+            f"FROM (SELECT DISTINCT {column} AS v FROM {table} ORDER BY v NULLS FIRST)"
+        )
+        distinct: Any = self.connection.execute("SELECT v FROM sorted ORDER BY k").fetchnumpy()["v"]
+        found = self.connection.execute(
+            f"SELECT k, t.rowid AS r FROM {table} AS t JOIN sorted ON t.{column} IS NOT DISTINCT FROM v"
+        ).fetchnumpy()
+        codes = np.empty(len(found["r"]), dtype=np.int32)
+        codes[found["r"]] = found["k"]
+        return codes, distinct.tolist()
+
+    def _numbers(self, j: int, reading: Reading, distinct: list[str | None]) -> FloatArray:  # noqa: ARG002
+        column, table = f"c{j}", self.table_of.get(j, "cells")
+        query = (
+            f"SELECT {reading.of(column)} AS v FROM (SELECT DISTINCT {column} FROM {table}) "
+            f"ORDER BY {column} NULLS FIRST"
+        )
+        return _filled(self.connection.execute(query).fetchnumpy()["v"])
+
+
 def _exact(
     column: NumericColumn, codes: CodeArray, held: list[str | None], numbers: FloatArray
 ) -> NumericColumn:
@@ -698,14 +862,25 @@ def _find_separator(lines: list[str], usual: str) -> str:
     return next((s for s in (usual, *_SEPARATORS) if s in bare), usual)
 
 
-def _or_nan(reading: Reading, cell: str) -> str:
+def _or_nan(reading: Reading, cell: str, underscores: bool) -> str:
     """Write an expression: NULL where the cell is missing, no finite number where it does not fit."""
     if reading is PLAIN:
-        # In place of CASE and coalesce, which take much longer. Dividing by zero marks codes as 007.
-        number = f"TRY_CAST({cell} AS DOUBLE) / ({cell} NOT BETWEEN '00' AND '0:')::DOUBLE"
+        # Dividing by zero marks codes as 007, and 1_000, in less time than CASE.
+        plain = f"{cell} NOT BETWEEN '00' AND '0:'" + (
+            f" AND NOT contains({cell}, '_')" if underscores else ""
+        )
+        number = f"TRY_CAST({cell} AS DOUBLE) / ({plain})::DOUBLE"
     else:
         number = reading.of(cell)
-    return f"least({number}, strlen({cell}) * 'nan'::DOUBLE)"
+    return f"coalesce({number}, strlen({cell}) * 'nan'::DOUBLE)"
+
+
+def _may_hold_underscores(path: Path) -> bool:
+    """Return whether there is an underscore behind the first line; always so in a packed file."""
+    if path.suffix.lower() in _PACKED:
+        return True
+    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as held:
+        return held.find(b"_", max(held.find(b"\n"), 0)) >= 0
 
 
 def _filled(found: Any) -> FloatArray:
