@@ -1,4 +1,4 @@
-"""The command line: ``damier report FILE --target COLUMN``, ``damier cocluster FILE``."""
+"""The command line: ``damier report``, ``damier predict`` and ``damier cocluster``."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from damier.commands import cocluster, report
+from damier.commands import cocluster, predict, report
 from damier.version import __version__
 
 app = typer.Typer(
@@ -22,6 +22,7 @@ app = typer.Typer(
     "[bold]Pairs[/bold]:   [cyan]damier cocluster sales.csv --rows customer --columns product[/cyan]",
 )
 app.command(epilog=report.EPILOG)(report.report)
+app.command(epilog=predict.EPILOG)(predict.predict)
 app.command(epilog=cocluster.EXAMPLES)(cocluster.cocluster)
 
 

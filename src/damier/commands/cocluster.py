@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
-import io
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -34,6 +32,7 @@ from damier.commands.common import (
     write,
     writing,
 )
+from damier.commands.tables import check_kind, raw_option, write_table
 from damier.intake.printable import printable
 
 if TYPE_CHECKING:
@@ -50,7 +49,6 @@ EXAMPLES = (
     "One line of FILE is one pair. Rows and columns are clustered together; how many clusters there are is "
     "part of the answer, and one block means that the two do not inform about each other."
 )
-_LABEL_KINDS = (".csv", ".parquet", ".pq")
 
 
 def cocluster(
@@ -73,10 +71,7 @@ def cocluster(
         Path | None,
         typer.Option("--labels", "-l", metavar="PATH", help="Cluster of every value: .csv or .parquet."),
     ] = None,
-    raw_labels: Annotated[
-        bool,
-        typer.Option("--raw-labels", help="Leave values that a spreadsheet takes for formulas as they are."),
-    ] = False,
+    raw: Annotated[bool, raw_option("--raw", "--raw-labels")] = False,
     json_output: Annotated[
         Path | None, typer.Option("--json", metavar="PATH", help="Write the whole model as JSON as well.")
     ] = None,
@@ -101,8 +96,7 @@ def cocluster(
         raise stop("--n-jobs must be at least 1, or -1 for all cores; got 0.", WRONG_COMMAND)
     if time_limit is not None and time_limit < 0:
         raise stop(f"--time-limit must not be negative; got {time_limit:g}.", WRONG_COMMAND)
-    if labels is not None and labels.suffix.lower() not in _LABEL_KINDS:
-        raise stop(f"--labels must be a .csv or .parquet file; got {labels.name!r}.", WRONG_COMMAND)
+    check_kind("--labels", labels)
     page = output or Path(f"{file.stem}-coclusters.html")
     check_outputs((file,), (page, labels, json_output))
     table = read(
@@ -139,7 +133,7 @@ def cocluster(
     written = Text("\nPage written to ").append(printable(page), style="bold")
     if labels is not None:
         with data_problems(), writing(labels):
-            _write_labels(labels, model, raw_labels)
+            _write_labels(labels, model, raw=raw)
         written.append(", labels to ").append(printable(labels), style="bold")
     if json_output is not None:
         write(json_output, dumps(model))
@@ -181,10 +175,8 @@ def _clusters_table(model: CoclusteringModel, axis: Any, most: int = 20) -> Rich
     return table
 
 
-def _write_labels(path: Path, model: CoclusteringModel, raw: bool) -> None:
+def _write_labels(path: Path, model: CoclusteringModel, *, raw: bool) -> None:
     """Write one line per value of either axis."""
-    from damier.intake.writing import write_bytes, write_csv
-
     columns: dict[str, list[Any]] = {"axis": [], "value": [], "cluster": [], "count": [], "typicality": []}
     for side in (model.rows, model.columns):
         for v, cluster in enumerate(side.labels.tolist()):
@@ -194,22 +186,7 @@ def _write_labels(path: Path, model: CoclusteringModel, raw: bool) -> None:
             columns["cluster"].append(cluster)
             columns["count"].append(int(side.totals[v]))
             columns["typicality"].append(float(side.typicality[v]))
-    held = io.BytesIO()
-    if path.suffix.lower() == ".csv":
-        write_csv(path, columns, raw=raw)
-        return
-    if importlib.util.find_spec("pyarrow"):
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-
-        pq.write_table(pa.table(columns), held)
-    elif importlib.util.find_spec("polars"):
-        import polars as pl
-
-        pl.DataFrame(columns).write_parquet(held)
-    else:
-        raise ImportError("labels as Parquet need pyarrow or polars: pip install pyarrow, or choose .csv")
-    write_bytes(path, held.getvalue())
+    write_table(path, columns, raw=raw)
 
 
 @contextmanager

@@ -56,12 +56,14 @@ OnlyOption = Annotated[str | None, _names("COLUMNS", "--only", "The only columns
 NoHeaderOption = Annotated[bool, _names("", "--no-header", "The first line has no names.")]
 
 
-def read(file: Path, **options: Any) -> Table:
+def read(file: Path, *, quiet: bool = False, **options: Any) -> Table:
     """Read a table and print what was not plain in it, or stop and say what is wrong with the file.
 
     Parameters
     ----------
     file : Path
+    quiet : bool, default=False
+        Whether to print nothing.
     **options
         Those of :func:`damier.intake.read_file`; the names of columns as one text with commas between.
     """
@@ -78,7 +80,8 @@ def read(file: Path, **options: Any) -> Table:
     options["missing"] = options.get("missing") or ()
     with data_problems(), Console(stderr=True).status("Reading"):
         table = read_file(file, **options)
-    note(table.notes)
+    if not quiet:
+        note(table.notes)
     return table
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 from rich.console import Console
@@ -30,11 +30,15 @@ from damier.commands.common import (
     show_progress,
     stop,
     write,
+    writing,
 )
+from damier.commands.tables import RawOption, check_kind, write_table
 from damier.intake.printable import printable
 
 if TYPE_CHECKING:
     from damier.intake import Table, Target
+    from damier.models import NaiveBayes
+    from damier.report.summary import Summary
 
 MissingTarget = Literal["drop", "class"]
 TargetType = Literal["auto", "classes"]
@@ -44,6 +48,7 @@ EPILOG = (
     "[cyan]damier report customers.csv --target churn[/cyan]   writes customers-report.html\n\n"
     "[cyan]damier report visits.parquet -t clicked -o page.html[/cyan]   names the page\n\n"
     "[cyan]damier report visits.tsv -t clicked --json report.json[/cyan]   the same numbers for a program\n\n"
+    "[cyan]damier report visits.csv -t clicked --save-model model.json[/cyan]   for damier predict\n\n"
     "[bold]Reading it[/bold]\n\n"
     "The level of a variable is the share of the cost of describing the target that it saves: 0 is nothing, "
     "1 is all. Parts are intervals of a number or groups of values; one part means that the variable alone "
@@ -68,6 +73,19 @@ def report(
     json_output: Annotated[
         Path | None, typer.Option("--json", metavar="PATH", help="Write the numbers as JSON as well.")
     ] = None,
+    save_model: Annotated[
+        Path | None,
+        typer.Option(
+            "--save-model",
+            metavar="PATH",
+            help="Write the averaged naive Bayes of all columns as JSON, for damier predict.",
+        ),
+    ] = None,
+    parts: Annotated[
+        Path | None,
+        typer.Option("--parts", metavar="PATH", help="Write all parts of all columns: .csv or .parquet."),
+    ] = None,
+    raw: RawOption = False,
     sample: Annotated[
         bool, typer.Option("--sample", help="Report on a generated sample in place of a FILE.")
     ] = False,
@@ -109,17 +127,19 @@ def report(
     """Show which columns inform a target and how: a table here, and a page that opens anywhere."""
     if n_jobs == 0:
         raise stop("--n-jobs must be at least 1, or -1 for all cores; got 0", WRONG_COMMAND)
+    check_kind("--parts", parts)
+    others = (json_output, save_model, parts)
     if sample:
         if file is not None:
             raise stop("give a FILE or --sample, not both", WRONG_COMMAND)
         page = output or Path("sample-report.html")
-        check_outputs((), (page, json_output))
+        check_outputs((), (page, *others))
         table, name, target = _sample(target)
     else:
         if file is None:
             raise stop("which table? Give a FILE, or --sample to try without one", WRONG_COMMAND)
         page = output or Path(f"{file.stem}-report.html")
-        check_outputs((file,), (page, json_output))
+        check_outputs((file,), (page, *others))
         table = read(
             file,
             missing=missing,
@@ -140,6 +160,7 @@ def report(
     from damier.report.analysis import analyze
     from damier.search.run import count_threads
 
+    models: list[NaiveBayes] = []
     with data_problems():
         classes = _target(table, column, target_type)
         inputs = table.drop(column)
@@ -153,6 +174,7 @@ def report(
             classifier=classifier,
             grid_seconds=grid,
             n_threads=count_threads(n_jobs),
+            keep_model=None if save_model is None else models.append,
             show=show_progress(progress),
             say=lambda text: Console(stderr=True).print(text, style="dim"),
         )
@@ -171,7 +193,30 @@ def report(
     if json_output is not None:
         write(json_output, json.dumps(summary, ensure_ascii=False, allow_nan=False, indent=1) + "\n")
         written.append(", numbers to ").append(printable(json_output), style="bold")
+    if save_model is not None and models:
+        from damier.deploy.json import dumps
+
+        write(save_model, dumps(models[0]))
+        written.append(", model to ").append(printable(save_model), style="bold")
+    if parts is not None:
+        with data_problems(), writing(parts):
+            write_table(parts, _parts(summary), raw=raw)
+        written.append(", parts to ").append(printable(parts), style="bold")
     console.print(written, soft_wrap=True)
+
+
+def _parts(summary: Summary) -> dict[str, list[Any]]:
+    """Return all parts of all columns as one table, the columns of highest level first."""
+    rows = [
+        [v["name"], k, part["label"], part["rows"], *part["counts"], v["level"]]
+        for v in summary["variables"]
+        for k, part in enumerate(v["table"])
+    ]
+    from damier.models.codec import distinct_names
+
+    classes = [f"rows {label}" for label in summary["target"]["classes"]]
+    names = distinct_names(["variable", "part", "label", "rows", *classes, "level"])
+    return dict(zip(names, map(list, zip(*rows, strict=True)), strict=True))
 
 
 def _sample(target: str | None) -> tuple[Table, str, str]:

@@ -23,6 +23,7 @@ from damier.models.codec import (
     check_shape,
     check_sums,
     distinct_names,
+    shares_text,
 )
 from damier.models.notebook import bar_table, class_bar, counted
 
@@ -198,6 +199,14 @@ class BallPartition(ClassifierModel):
             total += at_point[nearest[:, k]]
         total /= nearest.shape[1]
         return total
+
+    def reasons(self, X: Any, n: int = 3) -> list[list[str]]:  # noqa: ARG002
+        """Say which group of training points is nearest to each row: the one reason there is."""
+        texts = [
+            f"nearest to group {g}: {counted(one.size, 'point')}, {shares_text(self.classes, one.shares)}"
+            for g, one in enumerate(self.groups)
+        ]
+        return [[texts[g]] for g in self.apply(X).tolist()]
 
     def _nearest(self, points: FloatArray, k: int) -> IntArray:
         """Training points nearest to each point, nearest first."""

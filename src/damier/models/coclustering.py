@@ -30,6 +30,7 @@ from damier.models.codec import (
     check_indices,
     check_shape,
     check_sums,
+    shares_text,
 )
 from damier.models.notebook import MOST_ROWS, bar_table, class_bar, counted, level_bar
 
@@ -473,6 +474,12 @@ class LabeledCoclustering(ClassifierModel):
     def of_clusters(self, clusters: IntArray) -> FloatArray:
         """Return the class probabilities of clusters, -1 for none."""
         return np.concatenate([self.probabilities, self.unknown[None, :]])[clusters]
+
+    def reasons(self, X: Any, n: int = 3) -> list[list[str]]:  # noqa: ARG002
+        """Say which cluster takes each row: the one reason there is."""
+        texts = [[f"cluster {c}: {shares_text(self.classes, p)}"] for c, p in enumerate(self.probabilities)]
+        texts.append(["in no cluster: none of its columns is known"])
+        return [texts[c] for c in self.coclustering.predict(X).tolist()]
 
     def predict_proba(self, X: Any) -> FloatArray:
         """Return the class probabilities of the cluster that takes each row at least cost."""

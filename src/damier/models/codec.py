@@ -169,11 +169,32 @@ class ClassifierModel(Model):
         predicted: npt.NDArray[Any] = as_array(self.classes)[best]
         return predicted
 
+    def reasons(self, X: Any, n: int = 3) -> list[list[str]]:
+        """Say why each row is predicted as it is, in at most ``n`` sentences, the strongest reason first.
+
+        Parameters
+        ----------
+        X : data frame, array, dict of columns or Table
+        n : int, default=3
+        """
+        raise NotImplementedError
+
     def predict_log_proba(self, X: Any) -> FloatArray:
         """Logarithm of the probability of each class for each row."""
         with np.errstate(divide="ignore"):
             logs: FloatArray = np.log(self.predict_proba(X))
         return logs
+
+
+def shares_text(classes: Sequence[Any], shares: Any, most: int = 4) -> str:
+    """Write class shares, the largest first.
+
+    >>> shares_text(["no", "yes"], [0.25, 0.75])
+    'yes 75.0%, no 25.0%'
+    """
+    likely = [j for j in np.argsort(-np.asarray(shares), kind="stable").tolist() if shares[j] > 0]
+    text = ", ".join(f"{classes[j]} {shares[j]:.1%}" for j in likely[:most])
+    return text + (", ..." if len(likely) > most else "")
 
 
 # What may be loaded, by the kind a file names.

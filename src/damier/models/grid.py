@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from damier.intake import read_columns
-from damier.intake.table import FloatArray, IntArray
+from damier.intake.table import FloatArray, IntArray, Table
 from damier.models.codec import (
     ClassifierModel,
     Count,
@@ -22,9 +22,10 @@ from damier.models.codec import (
     check_indices,
     check_shape,
     check_sums,
+    shares_text,
 )
 from damier.models.notebook import bar_table, class_bar, counted, level_bar
-from damier.models.partition import IntervalPartition, Partition
+from damier.models.partition import Partition
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -230,10 +231,7 @@ class DataGrid(ClassifierModel):
         order = self._by_support()
         labels = [partition.labels for partition in self.partitions.values()]
         if output == "text":
-            conditions = [
-                [_condition(name, partition, part) for part in range(partition.n_parts)]
-                for name, partition in self.partitions.items()
-            ]
+            conditions = self._conditions()
             return [self._sentence(int(cell), conditions) for cell in order]
         if output != "frame":
             raise ValueError(f"output must be 'text' or 'frame', got {output!r}")
@@ -245,14 +243,25 @@ class DataGrid(ClassifierModel):
             columns[_unused(f"share {c}", columns)] = self.cells.shares[order, j].tolist()
         return self._frame(columns, backend)
 
+    def _conditions(self) -> list[list[str]]:
+        return [[p.condition(part) for part in range(p.n_parts)] for p in self.partitions.values()]
+
+    def reasons(self, X: Any, n: int = 3) -> list[list[str]]:  # noqa: ARG002
+        """Say which cell predicts each row: the one reason there is."""
+        conditions = self._conditions()
+        parts = self.find_parts(X)
+        unseen = np.asarray((parts < 0).any(axis=1))
+        rule = {cell: self._sentence(cell, conditions) for cell in range(len(self.cells))}
+        rule[-1] = f"no training row in its cell: {shares_text(self.classes, self.shares)} of all"
+        return [
+            ["a category never seen: the cells that agree with the other columns"] if new else [rule[cell]]
+            for cell, new in zip(self._cells_of(parts).tolist(), unseen.tolist(), strict=True)
+        ]
+
     def _sentence(self, cell: int, written: list[list[str]]) -> str:
         parts = self.cells.parts[cell]
         conditions = " AND ".join(of_part[part] for of_part, part in zip(written, parts, strict=True))
-        shares = self.cells.shares[cell]
-        likely = [j for j in np.argsort(-shares, kind="stable").tolist() if shares[j] > 0]
-        prediction = ", ".join(f"{self.classes[j]} {shares[j]:.1%}" for j in likely[:4])
-        if len(likely) > 4:
-            prediction += ", ..."
+        prediction = shares_text(self.classes, self.cells.shares[cell])
         size = int(self.cells.sizes[cell])
         rows = f"{size} row" + ("" if size == 1 else "s")
         return (
@@ -323,35 +332,24 @@ class GridEnsemble(ClassifierModel):
         ]
         return bar_table(self._described(), ("grid", "weight", ""), rows)
 
+    def reasons(self, X: Any, n: int = 3) -> list[list[str]]:
+        """Say what the grids of most weight say of each row."""
+        heaviest = np.argsort(-self.weights, kind="stable")[:n].tolist()
+        table = self._read(X)
+        said = [self.grids[i].reasons(table) for i in heaviest]
+        return [[one for (one,) in of_row] for of_row in zip(*said, strict=True)]
+
+    def _read(self, X: Any) -> Table:
+        names = list(dict.fromkeys(name for grid in self.grids for name in grid.variables))
+        return read_columns(X, names, self.grids[0].n_variables)
+
     def predict_proba(self, X: Any) -> FloatArray:
         """Weighted mean of the grids' class probabilities."""
-        names = list(dict.fromkeys(name for grid in self.grids for name in grid.variables))
-        table = read_columns(X, names, self.grids[0].n_variables)
+        table = self._read(X)
         proba = np.zeros((table.n_rows, len(self.classes)))
         for grid, weight in zip(self.grids, self.weights, strict=True):
             proba += weight * grid.predict_proba(table)
         return proba
-
-
-def _condition(name: str, partition: Partition, part: int) -> str:
-    """Write what a row satisfies by lying in a part."""
-    if not isinstance(partition, IntervalPartition):
-        return f"{name} in {partition.labels[part]}"
-    interval = part - int(partition.missing_alone)
-    if interval < 0:
-        return f"{name} is missing"
-    bounds = partition.bound_texts
-    if not bounds:
-        condition = f"{name} is any number"
-    elif interval == len(bounds):
-        condition = f"{name} > {bounds[-1]}"
-    elif interval == 0:
-        condition = f"{name} <= {bounds[0]}"
-    else:
-        condition = f"{bounds[interval - 1]} < {name} <= {bounds[interval]}"
-    if interval == 0 and partition.has_missing and not partition.missing_alone:
-        condition += " or is missing"
-    return condition
 
 
 def _unused(name: str, columns: Mapping[str, Any]) -> str:

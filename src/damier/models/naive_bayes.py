@@ -238,6 +238,39 @@ class NaiveBayes(ClassifierModel):
             result[rows] = scores.argmax(axis=1)
         return as_array(self.classes)[result]
 
+    def reasons(self, X: Any, n: int = 3) -> list[list[str]]:
+        """Say which variables speak most for the predicted class of each row.
+
+        A variable speaks for it by the factor by which its part raises the odds of that class against the
+        next most probable one. Only factors above 1 are reasons: there may be fewer than ``n``.
+        """
+        table = self._read(X)
+        active = [self.variables[k] for k in self._used]
+        if not active or len(self.classes) < 2:
+            return [[] for _ in range(table.n_rows)]
+        parts = [variable.apply(column) for variable, column in zip(active, table, strict=True)]
+        shown = [variable.partition.apply(column) for variable, column in zip(active, table, strict=True)]
+        written = [[v.partition.condition(p) for p in range(v.partition.n_parts)] for v in active]
+        reasons: list[list[str]] = []
+        for rows, scores in self._scored(table):
+            best, second = np.argsort(-scores, axis=1, kind="stable")[:, :2].T
+            gains = np.empty((len(scores), len(active)))
+            for k, variable in enumerate(active):
+                evidence = variable.weight * variable.table[parts[k][rows]]
+                every = np.arange(len(scores))
+                gains[:, k] = evidence[every, best] - evidence[every, second]
+            strongest = np.argsort(-gains, axis=1, kind="stable")[:, :n]
+            for i, chosen in enumerate(strongest.tolist()):
+                row, name = rows.start + i, self.classes[best[i]]
+                reasons.append(
+                    [
+                        f"{written[k][shown[k][row]]}: odds of {name} x {np.exp(gains[i, k]):.3g}"
+                        for k in chosen
+                        if gains[i, k] > 1e-9
+                    ]
+                )
+        return reasons
+
     def explain(self, X: Any) -> FloatArray:
         """Evidence each variable brings to each class, row by row: rows x variables x classes.
 

@@ -75,6 +75,10 @@ class Partition(Model):
         """Parts written for people."""
         raise NotImplementedError
 
+    def condition(self, part: int) -> str:
+        """Write what a value satisfies by lying in a part."""
+        return f"{self.name} in {self.labels[part]}"
+
     def apply(self, values: Any) -> IntArray:
         """Index of the part of each value, -1 for a category never seen."""
         raise NotImplementedError
@@ -245,6 +249,31 @@ class IntervalPartition(Partition):
         elif self.has_missing:
             written[0] = f"missing or {written[0]}"
         return tuple(written)
+
+    def condition(self, part: int) -> str:
+        """Write what a value satisfies by lying in a part.
+
+        >>> partition = IntervalPartition(
+        ...     name="age", classes=("no", "yes"), counts=[[9, 1], [2, 8]], cost=10.0, null_cost=15.0,
+        ...     optimal=True, bounds=(30.5,))
+        >>> partition.condition(0)
+        'age <= 30.5'
+        """
+        interval = part - int(self.missing_alone)
+        if interval < 0:
+            return f"{self.name} is missing"
+        bounds = self.bound_texts
+        if not bounds:
+            condition = f"{self.name} is any number"
+        elif interval == len(bounds):
+            condition = f"{self.name} > {bounds[-1]}"
+        elif interval == 0:
+            condition = f"{self.name} <= {bounds[0]}"
+        else:
+            condition = f"{bounds[interval - 1]} < {self.name} <= {bounds[interval]}"
+        if interval == 0 and self.has_missing and not self.missing_alone:
+            condition += " or is missing"
+        return condition
 
     @cached_property
     def _edges(self) -> FloatArray:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from typing import Any
@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from damier.intake import Table, Target
+from damier.models import NaiveBayes, Partition
 from damier.report.grid import summarize_grid, summarize_pairs
 from damier.report.summary import Summary, summarize
 from damier.search.run import ProgressCallback, Run, Stopped
@@ -23,6 +24,7 @@ _AT_ONCE = 2.0
 
 # Sections that a report may go without.
 _NAMES = {
+    "model": "a model",
     "classifier": "the scores of a classifier",
     "grid": "a grid",
     "pairs": "the pairs",
@@ -82,6 +84,7 @@ def analyze(
     classifier: bool = True,
     grid_seconds: float = 10.0,
     n_threads: int = 1,
+    keep_model: Callable[[NaiveBayes], None] | None = None,
     show: Show = _show_nothing,
     say: Callable[[str], None] = lambda _: None,
 ) -> Summary:
@@ -101,6 +104,8 @@ def analyze(
         Time for the grid and the pairs together; 0 leaves both out.
     n_threads : int, default=1
         Threads; the summary does not depend on them.
+    keep_model : callable, optional
+        Called with the averaged naive Bayes of all columns, on the partitions that the summary shows.
     show : callable, optional
         Opens what shows the progress of a section, as the command line's bar.
     say : callable, optional
@@ -131,6 +136,10 @@ def analyze(
     )
     if found is None:
         raise KeyboardInterrupt
+    if keep_model is not None:
+        model = sections.run("model", "Weighting", 0, lambda run: _averaged(found, table, target, run))
+        if model is not None:
+            keep_model(model)
     scores, grid, pairs = None, None, None
     # With fewer rows hardly a class has one to learn from and one to be judged by.
     if classifier and table.n_rows >= 2 * target.n_classes:
@@ -163,6 +172,15 @@ def analyze(
     )
     summary["ended"] = sections.ended
     return summary
+
+
+def _averaged(partitions: Sequence[Partition], table: Table, target: Target, run: Run) -> NaiveBayes:
+    """Weight the partitions into a naive Bayes."""
+    from damier.fit.naive_bayes import naive_bayes, weight_variables
+    from damier.models import VariableEvidence
+
+    variables = [VariableEvidence((partition,)) for partition in partitions]
+    return naive_bayes(weight_variables(variables, table, target, run=run), target)
 
 
 def _pairs(

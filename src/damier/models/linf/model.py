@@ -140,12 +140,20 @@ class Cover(Model):
         yes when x = age - size, y = age: x in 0 .. 0.5, y in 0 .. 1 (12 rows of 12)
         """
         axes = ", ".join(f"{name} = {axis_text(axis)}" for name, axis in (("x", self.x), ("y", self.y)))
-        parts = [
+        return f"{self.label} when {axes}: " + " or ".join(self._rectangle_texts)
+
+    @cached_property
+    def _rectangle_texts(self) -> list[str]:
+        return [
             f"x in {x0:.4g} .. {x1:.4g}, y in {y0:.4g} .. {y1:.4g} "
             f"({held[self.class_index]} rows of {held.sum()})"
             for (x0, x1, y0, y1), held in zip(self.bounds.tolist(), self.counts, strict=True)
         ]
-        return f"{self.label} when {axes}: " + " or ".join(parts)
+
+    def describe_rectangle(self, rectangle: int) -> str:
+        """Write one rectangle for people."""
+        axes = f"x = {axis_text(self.x)}, y = {axis_text(self.y)}"
+        return f"{self.label} when {axes}: {self._rectangle_texts[rectangle]}"
 
     def __str__(self) -> str:
         return self.describe()
@@ -318,6 +326,22 @@ class LinfModel(ClassifierModel):
         scores = np.zeros((encoded.shape[1], len(self.classes)))
         self.add_votes(encoded, scores)
         return self.shares_of(scores)
+
+    def reasons(self, X: Any, n: int = 3) -> list[list[str]]:
+        """Say which rectangles decided each row for its class, the purest first."""
+        table = read_used(X, list(self._column_of), [self.columns[j].name for j in self._used])
+        best = self.predict_proba(table).argmax(axis=1).tolist()
+        path = self.decision_path(table)
+        purity = [
+            cover.counts / np.maximum(cover.counts.sum(axis=1, keepdims=True), 1) for cover in self.covers
+        ]
+        reasons = []
+        for i, j in enumerate(best):
+            decided = dict.fromkeys(zip(path.cover[i].tolist(), path.rectangle[i].tolist(), strict=True))
+            voters = [(c, r) for c, r in decided if c >= 0 and self.covers[c].class_index == j]
+            voters.sort(key=lambda at: -float(purity[at[0]][at[1], j]))
+            reasons.append([self.covers[c].describe_rectangle(r) for c, r in voters[:n]])
+        return reasons
 
     def shares_of(self, scores: FloatArray) -> FloatArray:
         """Turn sums of votes, rows by classes, into probabilities, in place."""
