@@ -1,4 +1,5 @@
 import json
+import math
 
 import numpy as np
 import pytest
@@ -33,7 +34,11 @@ def test_grid_and_pairs_in_the_summary():
     assert [v["name"] for v in told["variables"]] == list(grid.variables)
     assert sum(rule["rows"] for rule in told["rules"]) == 300
     assert [rule["rows"] for rule in told["rules"]] == sorted(grid.cells.sizes.tolist(), reverse=True)
-    assert told["level"] == pytest.approx(grid.level)
+    # The criterion of the grid is that of its variables, and the price of choosing them.
+    offered = math.log(grid.n_variables + 1)
+    assert told["cost"] + told["choice_cost"] + offered == pytest.approx(grid.cost)
+    assert told["level"] == pytest.approx(1 - told["cost"] / told["null_cost"])
+    assert 0 < told["level"] - told["choice_level"] < 1
     assert {summary["pairs"]["gaining"][0][k] for k in ("first", "second")} == {HOSTILE, "b"}
     lines = [str(line) for line in grid_lines(summary)]
     assert lines[0].startswith("best grid: ")
@@ -53,7 +58,7 @@ def test_nothing_found_is_said():
     assert grid.variables == ()
     page = render_page(summary)
     assert "No grid over the variables was found" in page
-    assert "knows more together" in page
+    assert "None of 3 pairs of 3 variables explains more together than apart." in page
     assert str(grid_lines(summary)[0]) == "no grid over several variables informs more than none"
 
 

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from damier.models import NaiveBayes
     from damier.report.summary import Summary
 
+LabelStyle = Literal["plain", "brackets"]
 MissingTarget = Literal["drop", "class"]
 TargetType = Literal["auto", "classes"]
 EPILOG = (
@@ -101,6 +102,9 @@ def report(
             help="Time for the search of a grid over several columns and of pairs; 0: none.",
         ),
     ] = 10.0,
+    labels: Annotated[
+        LabelStyle, typer.Option("--labels", help="Intervals as 12 < x ≤ 26, or as ]12, 26].")
+    ] = "plain",
     n_jobs: Annotated[int, typer.Option("--n-jobs", "-j", help="Threads; -1 for one per core.")] = -1,
     missing: MissingOption = None,
     decimal: DecimalOption = None,
@@ -156,7 +160,7 @@ def report(
     column = _target_name(table, target)
     table = _labeled(table, column, missing_target)
 
-    from damier.report import classifier_line, grid_lines, render_page, variables_table
+    from damier.report import classifier_line, grid_lines, remark_lines, render_page, variables_table
     from damier.report.analysis import analyze
     from damier.search.run import count_threads
 
@@ -173,6 +177,7 @@ def report(
             target_name=column,
             classifier=classifier,
             grid_seconds=grid,
+            labels=labels,
             n_threads=count_threads(n_jobs),
             keep_model=None if save_model is None else models.append,
             show=show_progress(progress),
@@ -184,9 +189,8 @@ def report(
     hidden = len(summary["variables"]) - 40
     if hidden > 0:
         console.print(f"... and {hidden:,} more on the page", style="dim")
-    if (line := classifier_line(summary)) is not None:
-        console.print(line, soft_wrap=True)
-    for line in grid_lines(summary):
+    scores = classifier_line(summary)
+    for line in (*remark_lines(summary), *([] if scores is None else [scores]), *grid_lines(summary)):
         console.print(line, soft_wrap=True)
     write(page, render_page(summary))
     written = Text("\nPage written to ").append(printable(page), style="bold")

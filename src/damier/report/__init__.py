@@ -7,7 +7,7 @@ from damier.report.grid import grid_lines, summarize_grid, summarize_pairs
 from damier.report.page import render_page
 from damier.report.plots import plot_cover
 from damier.report.summary import summarize
-from damier.report.table import classifier_line, variables_table
+from damier.report.table import classifier_line, remark_lines, variables_table
 
 __all__ = [
     "Report",
@@ -16,6 +16,7 @@ __all__ = [
     "explore",
     "grid_lines",
     "plot_cover",
+    "remark_lines",
     "render_coclustering",
     "render_page",
     "summarize",

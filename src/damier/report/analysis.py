@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from functools import partial
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from damier.intake import Table, Target
+from damier.intake import Column, Table, Target
 from damier.models import NaiveBayes, Partition
+from damier.models.grid import DataGrid, GridCells
+from damier.report.columns import describe_column, oddity
 from damier.report.grid import summarize_grid, summarize_pairs
 from damier.report.summary import Summary, summarize
+from damier.report.words import LabelStyle
 from damier.search.run import ProgressCallback, Run, Stopped
 
 # Enough to show what interacts: pairs of a dozen columns, on a sample of the rows.
@@ -47,6 +50,7 @@ class _Sections:
         self.show = show
         self.say = say
         self.ended: dict[str, str] = {}
+        self.seconds: dict[str, float] = {}
         self._last_interrupt = -_AT_ONCE
 
     def run(
@@ -72,6 +76,7 @@ class _Sections:
                 how = "goes without" if found is None else "keeps what was found so far of"
                 self.say(f"Stopped: the report {how} {_NAMES[section]}. Press Ctrl-C twice to end all.")
         self.ended[section] = run.ended
+        self.seconds[section] = run.seconds  # without the compilation, which restarts the clock
         return found
 
 
@@ -83,6 +88,7 @@ def analyze(
     target_name: str = "target",
     classifier: bool = True,
     grid_seconds: float = 10.0,
+    labels: LabelStyle = "plain",
     n_threads: int = 1,
     keep_model: Callable[[NaiveBayes], None] | None = None,
     show: Show = _show_nothing,
@@ -102,6 +108,8 @@ def analyze(
         Whether to score a naive Bayes by cross-validation.
     grid_seconds : float, default=10.0
         Time for the grid and the pairs together; 0 leaves both out.
+    labels : {"plain", "brackets"}
+        Intervals written ``12 < x ≤ 26`` or ``]12, 26]``.
     n_threads : int, default=1
         Threads; the summary does not depend on them.
     keep_model : callable, optional
@@ -127,17 +135,27 @@ def analyze(
     from damier.fit.partitions import partition_column
 
     sections = _Sections(n_threads, show, say)
-    partition = partial(partition_column, target=target, short_bounds=True)
-    found = sections.run(
+
+    def look(column: Column) -> tuple[Partition, dict[str, Any]]:
+        partition = partition_column(column, target, short_bounds=True)
+        statistics = describe_column(column)
+        odd = oddity(column, target, partition, statistics)
+        return partition, {"statistics": statistics, "odd": odd}
+
+    looked = sections.run(
         "variables",
         "Partitioning",
         table.n_columns,
-        lambda run: run.map(partition, table.columns, text="Partitioning"),
+        lambda run: run.map(look, table.columns, text="Partitioning"),
     )
-    if found is None:
+    if looked is None:
         raise KeyboardInterrupt
+    partitions: dict[str, Partition] = {partition.name: partition for partition, _ in looked}
+    columns = {partition.name: column for partition, column in looked}
     if keep_model is not None:
-        model = sections.run("model", "Weighting", 0, lambda run: _averaged(found, table, target, run))
+        model = sections.run(
+            "model", "Weighting", 0, lambda run: _averaged(list(partitions.values()), table, target, run)
+        )
         if model is not None:
             keep_model(model)
     scores, grid, pairs = None, None, None
@@ -147,30 +165,31 @@ def analyze(
             "classifier",
             "Cross-validating",
             0,
-            lambda run: cross_validated_scores(table, target, partitions=found, run=run),
+            lambda run: cross_validated_scores(table, target, partitions=list(partitions.values()), run=run),
         )
     if grid_seconds > 0 and table.n_columns > 1:
-        began = time.monotonic()
         grid = sections.run(
             "grid",
             "Searching for a grid",
             0,
-            lambda run: fit_grid(table, target, effort=4, seed=0, run=run),
+            lambda run: fit_grid(table, target, effort=4, seed=0, short_bounds=True, run=run),
             grid_seconds / 2,
         )
-        left = grid_seconds - (time.monotonic() - began)
-        levels = {one.name: one.level for one in found}
-        pairs = _pairs(sections, table, target, levels, left)
+        pairs = _pairs(sections, table, target, partitions, grid_seconds - sections.seconds["grid"])
     summary = summarize(
-        {one.name: one for one in found},
+        partitions,
         dataset=dataset,
         target=target_name,
         missing={column.name: column.n_missing for column in table},
+        columns=columns,
+        notes=table.notes,
+        labels=labels,
         classifier=scores,
-        grid=None if grid is None else summarize_grid(grid),
+        grid=None if grid is None else summarize_grid(_one_truth(grid, partitions), columns, labels),
         pairs=pairs,
     )
     summary["ended"] = sections.ended
+    summary["grid_seconds"] = grid_seconds
     return summary
 
 
@@ -183,26 +202,43 @@ def _averaged(partitions: Sequence[Partition], table: Table, target: Target, run
     return naive_bayes(weight_variables(variables, table, target, run=run), target)
 
 
+def _one_truth(grid: DataGrid, partitions: Mapping[str, Partition]) -> DataGrid:
+    """Give a grid over one variable the partition that this variable has by itself."""
+    if len(grid.partitions) != 1:
+        return grid
+    (name,) = grid.partitions
+    own = partitions[name]
+    if own.n_parts < 2 or own.cost > grid.partitions[name].cost + 1e-6:
+        return grid  # a search that proves nothing may find the better one in the grid
+    cells = GridCells(np.arange(own.n_parts)[:, None], own.counts)
+    return replace(grid, partitions={name: own}, cells=cells)
+
+
 def _pairs(
-    sections: _Sections, table: Table, target: Target, levels: dict[str, float], seconds: float
+    sections: _Sections, table: Table, target: Target, partitions: Mapping[str, Partition], seconds: float
 ) -> dict[str, Any] | None:
     """Search the pairs of the columns of highest level; None where the sample holds one class only."""
     from damier.fit.grids import fit_pairs
 
-    names = sorted(levels, key=lambda name: -levels[name])[:PAIRED_COLUMNS]
-    rows = np.arange(table.n_rows)
-    if table.n_rows > PAIRED_ROWS:
+    names = sorted(partitions, key=lambda name: -partitions[name].level)[:PAIRED_COLUMNS]
+    chosen = Table(tuple(table[name] for name in names), table.n_rows)
+    sampled = table.n_rows > PAIRED_ROWS
+    if sampled:
         rows = np.sort(np.random.default_rng(0).choice(table.n_rows, PAIRED_ROWS, replace=False))
-    present, codes = np.unique(target.codes[rows], return_inverse=True)
-    if present.size < 2:
-        return None
-    sample = Table(tuple(table[name].take(rows) for name in names), rows.size)
-    classes = Target(codes.astype(np.int32), target.classes[present])
+        chosen = chosen.take(rows)
+        present, codes = np.unique(target.codes[rows], return_inverse=True)
+        if present.size < 2:
+            return None
+        target = Target(codes.astype(np.int32), target.classes[present])
+    known = None if sampled else partitions
     found = sections.run(
         "pairs",
         "Pairing",
         len(names) * (len(names) - 1) // 2,
-        lambda run: fit_pairs(sample, classes, effort=2, seed=0, run=run),
+        lambda run: fit_pairs(chosen, target, partitions=known, effort=2, seed=0, run=run),
         max(0.0, seconds),
     )
-    return None if found is None else summarize_pairs(found, names)
+    if found is None:
+        return None
+    levels = {name: partitions[name].level for name in names}
+    return summarize_pairs(found, names, levels, (chosen.n_rows, table.n_rows))

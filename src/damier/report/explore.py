@@ -14,6 +14,7 @@ from damier.intake.writing import write_text
 from damier.report.analysis import analyze
 from damier.report.page import render_page
 from damier.report.summary import Summary
+from damier.report.words import LabelStyle
 from damier.search.run import count_threads
 
 
@@ -71,6 +72,7 @@ def explore(
     target_name: str = "target",
     classifier: bool = True,
     grid_seconds: float = 10.0,
+    labels: LabelStyle = "plain",
     n_jobs: int | None = None,
 ) -> Report:
     """Report which columns inform a target, how much, and how.
@@ -87,6 +89,8 @@ def explore(
         Whether to score a naive Bayes on all columns by cross-validation.
     grid_seconds : float, default=10.0
         Time for the search of a grid and of pairs; 0 leaves them out.
+    labels : {"plain", "brackets"}, default="plain"
+        Intervals written ``12 < x ≤ 26`` or ``]12, 26]``.
     n_jobs : int, optional
         Threads; -1 for one per core.
 
@@ -105,7 +109,9 @@ def explore(
     """
     table, target = read_table(X), read_target(y)
     if table.n_rows != len(target.codes):
-        raise ValueError(f"X has {table.n_rows} rows and y has {len(target.codes)}: give as many of each.")
+        raise ValueError(
+            f"X has {table.n_rows:,} rows and y has {len(target.codes):,}: give as many of each."
+        )
     if target.n_classes < 2:
         raise ValueError("The target is constant: at least two classes are needed.")
     summary = analyze(
@@ -115,6 +121,7 @@ def explore(
         target_name=target_name,
         classifier=classifier,
         grid_seconds=grid_seconds,
+        labels=labels,
         n_threads=count_threads(n_jobs),
     )
     return Report(summary, table.library)

@@ -8,18 +8,22 @@ their parts.
 
 from __future__ import annotations
 
+import base64
+import hashlib
 from pathlib import Path
 from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from damier.report.grid import cut_short
+from damier.report.columns import statistics_text
+from damier.report.grid import cut_short, pair_text, sampled_text
 from damier.report.summary import Summary
+from damier.report.words import class_names, percent, shortened
 
 MAX_CLASSES = 10
 MAX_PARTS = 60
 MAX_RULES = 20
-MAX_LABEL = 180
+MAX_PAIRS = 8
 DETAILS_BUDGET = 500_000  # characters, about, spent on the parts of all variables
 
 _TEMPLATES = Path(__file__).parent / "templates"
@@ -58,7 +62,8 @@ def page_environment() -> Environment:
         lstrip_blocks=True,
     )
     environment.filters["count"] = lambda n: f"{n:,}"
-    environment.filters["percent"] = _percent
+    environment.filters["percent"] = percent
+    environment.filters["sha256"] = _sha256
     return environment
 
 
@@ -67,24 +72,32 @@ def verbatim(name: str) -> str:
     return (_TEMPLATES / name).read_text(encoding="utf-8").strip()
 
 
+def _sha256(script: str) -> str:
+    """Name a script in the content policy of the page: no other runs."""
+    return "sha256-" + base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+
+
 def _view(summary: Summary) -> dict[str, Any]:
     """Everything the templates need, already counted, cut and measured."""
     target, data = summary["target"], summary["dataset"]
     shown = _shown_classes(target["counts"])
     others = len(target["counts"]) - len(shown)
-    labels = [target["classes"][j] for j in shown]
+    names = class_names(target["classes"])
+    labels = [names[j].removesuffix(":") for j in shown]
     if others:
         labels.append(f"{others:,} other classes")
     colours = [f"k{j}" for j in range(len(shown))] + (["ko"] if others else [])
     variables, spent, left_out = [], 0, 0
     for variable in summary["variables"]:
-        view = dict(variable, details=None, mosaic=None)
+        statistics = variable.get("statistics")
+        told = "" if statistics is None else statistics_text(statistics)
+        view = dict(variable, details=None, mosaic=None, statistics=told)
         if variable["parts"] < 2:
             variables.append(view)
             continue
         spent += 400 + min(variable["parts"], MAX_PARTS) * (150 + 45 * len(labels))
         if spent <= DETAILS_BUDGET:
-            view |= _details(variable, shown, bool(others), target["classes"], data["rows"])
+            view |= _details(variable, shown, bool(others), names, data["rows"])
         else:
             left_out += 1
         variables.append(view)
@@ -101,8 +114,9 @@ def _view(summary: Summary) -> dict[str, Any]:
         "variables": variables,
         "top_level": max((v["level"] for v in summary["variables"]), default=0.0),
         "left_out": left_out,
-        "grid": _grid(summary.get("grid"), shown, bool(others), target["classes"]),
-        "pairs": summary.get("pairs"),
+        "grid": _grid(summary.get("grid"), shown, bool(others), names),
+        "pairs": _pairs(summary.get("pairs")),
+        "sampled": sampled_text(summary.get("classifier", {})),
         "cut_short": cut_short(summary),
         "height": _HEIGHT,
         "width": _WIDTH,
@@ -130,7 +144,7 @@ def _details(
         counts = _kept(part["counts"], shown, others)
         parts.append(
             {
-                "label": _label(part),
+                "label": part["label"] if "values" in part else shortened(part["label"]),
                 "rows": part["rows"],
                 "share": part["rows"] / rows if rows else 0.0,
                 "counts": counts,
@@ -156,7 +170,7 @@ def _grid(
         counts = _kept(rule["counts"], shown, others)
         rules.append(
             {
-                "parts": [_shortened(label, 80) for label in rule["parts"]],
+                "parts": list(zip((v["name"] for v in grid["variables"]), rule["parts"], strict=True)),
                 "rows": rule["rows"],
                 "counts": counts,
                 "bars": _bars(counts),
@@ -166,20 +180,13 @@ def _grid(
     return {**grid, "shown": rules, "hidden": grid["cells"] - len(rules)}
 
 
-def _label(part: dict[str, Any]) -> str:
-    """Write the part; a group shows as many of its values as there is room for."""
-    if "values" not in part:
-        return _shortened(str(part["label"]))
-    texts: list[str] = []
-    room = MAX_LABEL
-    for value in part["values"]:
-        text = _shortened("missing" if value is None else str(value), 60)
-        room -= len(text) + 2
-        if texts and room < 0:
-            break
-        texts.append(text)
-    more = part["n_values"] - len(texts)
-    return ", ".join(texts) + (f" … and {more:,} more" if more else "")
+def _pairs(pairs: dict[str, Any] | None) -> dict[str, Any] | None:
+    """Write the pairs of largest gain, and those that the search did not come to."""
+    if pairs is None:
+        return None
+    gaining = [(p["first"], p["second"], pair_text(p)) for p in pairs["gaining"][:MAX_PAIRS]]
+    not_done = [f"{first} × {second}" for first, second in pairs["not_done"]]
+    return {**pairs, "gaining": gaining, "not_done": not_done, "sampled": sampled_text(pairs)}
 
 
 def _bars(counts: list[int]) -> list[tuple[int, str]]:
@@ -220,16 +227,4 @@ def _main_classes(counts: list[int], classes: list[str]) -> str:
     total, most = sum(counts), 3 if len(counts) > MAX_CLASSES else 2
     order = sorted(range(len(counts)), key=lambda j: (-counts[j], j))
     named = [j for j in order[:most] if counts[j]]
-    return ", ".join(f"{_shortened(classes[j], 40)} {_percent(counts[j] / total)}" for j in named)
-
-
-def _percent(share: float) -> str:
-    if 0 < share < 0.01:
-        return "<1%"
-    if 0.99 < share < 1:
-        return ">99%"
-    return f"{share:.0%}"
-
-
-def _shortened(text: str, limit: int = MAX_LABEL) -> str:
-    return text if len(text) <= limit else text[: limit - 1] + "…"
+    return ", ".join(f"{shortened(classes[j], 40)} {percent(counts[j] / total)}" for j in named)

@@ -5,15 +5,19 @@ The dict holds strings, numbers, booleans, lists and None only, so it is JSON as
     {"format": "damier-report/1", "damier": version,
      "dataset":   {"name", "rows", "variables", "numeric", "categorical", "informative", "missing"},
      "target":    {"name", "classes": [label, ...], "counts": [rows, ...]},
-     "variables": [{"name", "type", "parts", "level", "missing", "cost", "null_cost", "optimal",
+     "notes":     [how the file was read, ...], "remarks": [what is odd about a variable, ...],
+     "variables": [{"name", "type", "parts", "level", "missing", "cost", "null_cost", "optimal", "bounds",
+                    "statistics": {"distinct", "minimum", "median", "maximum"}, "odd",
                     "table": [{"label", "rows", "counts": [rows of each class, ...]}, ...]}, ...],
-     "grid": see damier.report.grid, "pairs": {"tried": [name, ...], "gaining": [{...}, ...]},
+     "grid", "pairs": see damier.report.grid,
      "ended": {section: "complete" | "time limit" | "interrupted", ...},
-     "classifier": {"accuracy", "auc", "log_loss", "majority", "prior_log_loss", "folds", "rows",
-                    "weights": [{"name", "weight"}, ...]}}
+     "classifier": {"accuracy", "auc", "log_loss", "majority", "prior_log_loss", "folds", "rows", "of_rows",
+                    "informs", "weights": [{"name", "weight"}, ...]}}
 
-The classifier is there when it was scored, the grid and the pairs when they were sought.
-The parts of a categorical variable also hold their ``values`` (the first `MAX_VALUES`) and ``n_values``.
+The classifier is there when it was scored, the grid and the pairs when they were sought, the statistics and
+what is odd ("copy", "near copy", "identifier", "free text", "constant") when the columns were given.
+Intervals have ``bounds``; the parts of a categorical variable hold their ``values`` (the first `MAX_VALUES`)
+and ``n_values``, and its statistics the value that is ``most_frequent`` and its rows. Costs are in nats.
 Variables come by falling level, and those of equal level in the order of the data.
 """
 
@@ -26,8 +30,13 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from damier.report.columns import remarks
+from damier.report.words import LabelStyle, part_labels
+
 FORMAT = "damier-report/1"
 MAX_VALUES = 100
+# An AUC this near 0.5, with a log-loss no better than that of the class frequencies, is chance.
+_CHANCE = 0.55
 Summary = dict[str, Any]
 
 
@@ -73,6 +82,9 @@ def summarize(
     dataset: str = "table",
     target: str = "target",
     missing: Mapping[str, int] | None = None,
+    columns: Mapping[str, Mapping[str, Any]] | None = None,
+    notes: Sequence[str] = (),
+    labels: LabelStyle = "plain",
     classifier: Mapping[str, Any] | None = None,
     grid: Mapping[str, Any] | None = None,
     pairs: Mapping[str, Any] | None = None,
@@ -87,6 +99,12 @@ def summarize(
         What to call the data and the target.
     missing : mapping of str to int, optional
         Number of rows without a value, by variable; 0 where not given.
+    columns : mapping of str to mapping, optional
+        By variable, its ``statistics`` and what is ``odd`` about it (see `damier.report.columns`).
+    notes : sequence of str
+        How the table was read, one sentence each.
+    labels : {"plain", "brackets"}
+        Intervals written ``12 < x ≤ 26`` or ``]12, 26]``.
     classifier : mapping, optional
         Cross-validated scores of the averaged naive Bayes, and the weights of its variables by name.
     grid, pairs : mapping, optional
@@ -100,8 +118,11 @@ def summarize(
     """
     if not partitions:
         raise ValueError("there is no variable to report on: the table has no column beside the target")
-    missing = missing or {}
-    variables = [_variable(name, p, int(missing.get(name, 0))) for name, p in partitions.items()]
+    missing, columns = missing or {}, columns or {}
+    variables = [
+        _variable(name, p, int(missing.get(name, 0)), columns.get(name, {}), labels)
+        for name, p in partitions.items()
+    ]
     variables.sort(key=lambda v: -v["level"])  # stable: ties stay in the order of the data
     any_partition = next(iter(partitions.values()))
     class_counts = np.asarray(any_partition.counts).sum(axis=0)
@@ -122,6 +143,8 @@ def summarize(
             "classes": [str(label) for label in any_partition.classes],
             "counts": [int(n) for n in class_counts],
         },
+        "notes": [str(note) for note in notes],
+        "remarks": remarks(variables, str(target), int(class_counts.sum())),
         "variables": variables,
     }
     if classifier is not None:
@@ -135,8 +158,10 @@ def summarize(
 
 def _classifier(scores: Mapping[str, Any]) -> dict[str, Any]:
     weights = sorted(scores["weights"].items(), key=lambda item: -item[1])
+    better = scores["log_loss"] < scores["prior_log_loss"] or scores["auc"] > _CHANCE
     return {
         **{key: value for key, value in scores.items() if key != "weights"},
+        "informs": bool(better and any(w > 0 for _, w in weights)),
         "weights": [{"name": str(name), "weight": round(float(w), 6)} for name, w in weights if w > 0],
     }
 
@@ -147,11 +172,14 @@ def _version() -> str:
     return __version__
 
 
-def _variable(name: str, partition: Partition, missing: int) -> dict[str, Any]:
+def _variable(
+    name: str, partition: Partition, missing: int, column: Mapping[str, Any], style: LabelStyle
+) -> dict[str, Any]:
+    labels = part_labels(partition, column.get("statistics"), style)
     counts = np.asarray(partition.counts)
     table: list[dict[str, Any]] = [
         {"label": str(label), "rows": int(row.sum()), "counts": [int(n) for n in row]}
-        for label, row in zip(partition.labels, counts, strict=True)
+        for label, row in zip(labels, counts, strict=True)
     ]
     for part, values in zip(table, getattr(partition, "groups", ()), strict=False):
         part["values"] = [_value(value) for value in values[:MAX_VALUES]]
@@ -165,8 +193,14 @@ def _variable(name: str, partition: Partition, missing: int) -> dict[str, Any]:
         "cost": _finite(partition.cost),
         "null_cost": _finite(partition.null_cost),
         "optimal": bool(partition.optimal),
+        **({"bounds": [_bound(b) for b in partition.bounds]} if hasattr(partition, "bounds") else {}),
+        **column,
         "table": table,
     }
+
+
+def _bound(bound: float) -> float | str:
+    return float(bound) if math.isfinite(bound) else str(bound)
 
 
 def _type(partition: Partition) -> str:

@@ -50,7 +50,7 @@ def variables_table(summary: Summary, *, limit: int | None = 40) -> Table:
             # Text, not str: a name may hold what rich would read as markup
             Text(printable(variable["name"])),
             variable["type"],
-            str(variable["parts"]),
+            f"{variable['parts']:,}",
             f"{variable['level']:.4f} {_bar(variable['level'], most)}",
             _missing(variable["missing"], data["rows"]),
             style=style,
@@ -63,7 +63,14 @@ def classifier_line(summary: Summary) -> Text | None:
     scores = summary.get("classifier")
     if scores is None:
         return None
-    said = Text("averaged naive Bayes, ").append(f"{scores['folds']}-fold: ")
+    said = Text("averaged naive Bayes, ").append(f"{scores['folds']}-fold")
+    if scores.get("of_rows", 0) > scores["rows"]:
+        said.append(f" on {scores['rows']:,} of {scores['of_rows']:,} rows, rare classes kept")
+    said.append(": ")
+    if not scores.get("informs", True):
+        said.append("predicts no better than the class frequencies", style="bold")
+        said.append(f" (log-loss {scores['log_loss']:.3f} against {scores['prior_log_loss']:.3f})")
+        return said
     said.append(f"accuracy {scores['accuracy']:.1%}", style="bold")
     said.append(f" (most frequent class {scores['majority']:.1%})")
     if scores["auc"] is not None:
@@ -73,9 +80,14 @@ def classifier_line(summary: Summary) -> Text | None:
     return said
 
 
+def remark_lines(summary: Summary) -> list[Text]:
+    """Say what is odd about the variables, one line each."""
+    return [Text("note: ", style="yellow").append(printable(remark)) for remark in summary.get("remarks", ())]
+
+
 def _caption(summary: Summary) -> Text:
     data, target = summary["dataset"], summary["target"]
-    shown = f"{data['rows']:,} rows, {len(target['classes'])} classes; "
+    shown = f"{data['rows']:,} rows, {len(target['classes']):,} classes; "
     shown += f"{data['informative']:,} of {data['variables']:,} variables inform {target['name']}"
     return Text(printable(shown))
 
