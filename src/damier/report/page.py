@@ -90,8 +90,8 @@ def _view(summary: Summary) -> dict[str, Any]:
     variables, spent, left_out = [], 0, 0
     for variable in summary["variables"]:
         statistics = variable.get("statistics")
-        told = "" if statistics is None else statistics_text(statistics)
-        view = dict(variable, details=None, mosaic=None, statistics=told)
+        text = "" if statistics is None else statistics_text(statistics)
+        view = dict(variable, details=None, mosaic=None, statistics=text)
         if variable["parts"] < 2:
             variables.append(view)
             continue
