@@ -87,7 +87,8 @@ def _repeats(column: Column, target: Target, partition: Partition, distinct: int
 def remarks(variables: Sequence[Mapping[str, Any]], target: str, n_rows: int) -> list[str]:
     """Say in sentences what is odd about the variables of a summary.
 
-    >>> variable = {"name": "id", "odd": "identifier", "level": 0.0, "parts": 1, "statistics": {"distinct": 99}}
+    >>> statistics = {"distinct": 99}
+    >>> variable = {"name": "id", "odd": "identifier", "level": 0.0, "parts": 1, "statistics": statistics}
     >>> remarks([variable], "churn", 99)
     ['id: every value is distinct, as in an identifier']
     """
