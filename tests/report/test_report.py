@@ -181,3 +181,17 @@ def test_terminal_table_shows_names_as_they_are():
     assert "[bold]" in text  # shown, not obeyed
     assert text.index("x0") < text.index('a"b') < text.index("x2")
     assert "0.9000" in text
+
+
+def test_of_many_classes_the_leaders_of_parts_have_a_colour():
+    counts = np.zeros((4, 30), dtype=int)
+    counts[0] = 100 - np.arange(30)  # the most frequent classes are the first ones
+    for part, leader in enumerate((29, 28, 27), start=1):
+        counts[part, leader] = 30
+    classes = np.array([f"c{j}" for j in range(30)])
+    made = {"x": FakeIntervals(counts, classes, list("abcd"), 0.4)}
+    legend = page._view(summarize(made))["legend"]
+    assert [label for label, *_ in legend] == [
+        *(f"c{j}" for j in (0, 1, 2, 3, 4, 5, 27, 28, 29)),
+        "21 other classes",
+    ]

@@ -1,7 +1,7 @@
 """The summary as one self-contained HTML page.
 
 This module works out what is shown and where; the markup is in ``templates/`` and every text in it is
-escaped. A page stays small whatever the table: many classes are shown as the most frequent ones and the rest
+escaped. A page stays small whatever the table: many classes are shown as the leading ones and the rest
 together, many parts as the first ones, and past `DETAILS_BUDGET` the weaker variables keep their line but not
 their parts.
 """
@@ -21,6 +21,7 @@ from damier.report.summary import Summary
 from damier.report.words import class_names, percent, shortened
 
 MAX_CLASSES = 10
+MAX_LEADING = 5
 MAX_PARTS = 60
 MAX_RULES = 20
 MAX_PAIRS = 8
@@ -80,7 +81,7 @@ def _sha256(script: str) -> str:
 def _view(summary: Summary) -> dict[str, Any]:
     """Everything the templates need, already counted, cut and measured."""
     target, data = summary["target"], summary["dataset"]
-    shown = _shown_classes(target["counts"])
+    shown = _shown_classes(target["counts"], summary["variables"])
     others = len(target["counts"]) - len(shown)
     names = class_names(target["classes"])
     labels = [names[j].removesuffix(":") for j in shown]
@@ -123,12 +124,18 @@ def _view(summary: Summary) -> dict[str, Any]:
     }
 
 
-def _shown_classes(counts: list[int]) -> list[int]:
-    """Classes with a colour of their own, in the order of the data: all when few, else the most frequent."""
+def _shown_classes(counts: list[int], variables: list[dict[str, Any]]) -> list[int]:
+    """Classes with a colour of their own, in the order of the data: all when few.
+
+    Of many, those that lead the most rows, in parts of the strongest variables, then the most frequent.
+    """
     if len(counts) <= MAX_CLASSES:
         return list(range(len(counts)))
-    by_frequency = sorted(range(len(counts)), key=lambda j: (-counts[j], j))
-    return sorted(by_frequency[: MAX_CLASSES - 1])
+    led = [0] * len(counts)
+    for part in (part for variable in variables[:MAX_LEADING] for part in variable["table"]):
+        led[part["counts"].index(max(part["counts"]))] += part["rows"]
+    order = sorted(range(len(counts)), key=lambda j: (-led[j], -counts[j], j))
+    return sorted(order[: MAX_CLASSES - 1])
 
 
 def _kept(counts: list[int], shown: list[int], others: bool) -> list[int]:
