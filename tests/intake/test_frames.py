@@ -86,6 +86,9 @@ def test_same_table_from_every_library(table):
     assert table.named
     for column in table:
         first, second = EXPECTED[column.name]
+        if isinstance(column, NumericColumn) and column.kind == "rank":  # an enum: the same values, ordered
+            assert column.legend == ("unused", "é", "b", "a")
+            column = as_categorical(column)
         if isinstance(column, NumericColumn):
             assert column.kind == first
             assert column.values.dtype == np.float64
@@ -111,8 +114,9 @@ def test_columns_are_not_looked_up_one_by_one(make, monkeypatch):
 def test_rows_and_columns_are_selected(table):
     kept = table.take(np.array([True, False, True, False]))
     assert kept.n_rows == 2
-    assert kept["text"].categories == ("a", "b")
-    assert kept["text"].codes.tolist() == [1, 0]
+    text = as_categorical(kept["text"])
+    assert text.categories == ("a", "b")
+    assert text.codes.tolist() == [1, 0]
     assert table["text"].n_missing == table["real"].n_missing == 1
     assert table["flag"].n_missing == 0
     assert "real" not in table.drop("real").names
@@ -290,7 +294,7 @@ def test_masked_entries_are_missing():
 
 
 def test_intervals_of_pandas_cut_are_categories():
-    column = read_column(pd.Series(pd.cut([1.0, 5.0, np.nan], [0, 2, 6])))
+    column = as_categorical(read_column(pd.Series(pd.cut([1.0, 5.0, np.nan], [0, 2, 6]))))
     assert column.categories == (None, "(0, 2]", "(2, 6]")
     assert column.codes.tolist() == [1, 2, 0]
 

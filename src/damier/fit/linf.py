@@ -9,6 +9,7 @@ import numpy as np
 from scipy.stats import false_discovery_control, mstats, norm
 
 from damier.intake import CategoricalColumn, Column, NumericColumn, Table, Target
+from damier.intake.frames import without_order
 from damier.intake.table import FloatArray
 from damier.models.linf.columns import UNIT, CodedColumn, LinfColumn, ScaledColumn, signed_root
 from damier.models.linf.model import Cover, LinfModel
@@ -66,6 +67,7 @@ def fit_linf(
     array([0, 1])
     """
     refined = setting == "refined"
+    table = without_order(table)
     columns = _read_columns(table, _FEWEST_ROWS if refined else 1)
     if not isinstance(seed, np.random.RandomState):
         seed = np.random.RandomState(seed)

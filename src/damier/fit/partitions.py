@@ -71,6 +71,7 @@ def discretize_column(
         short_bounds=short_bounds,
         bounds=bounds,
         kind=column.kind,
+        legend=column.legend,
         has_missing=column.n_missing > 0,
         **_fields(column, target, found),
     )
@@ -140,6 +141,7 @@ def partition_of_parts(
         values[last + 1],
         short_bounds=short_bounds,
         kind=column.kind,
+        legend=column.legend,
         has_missing=bool(np.isnan(values[0])),
         name=column.name,
         **fields,

@@ -132,7 +132,7 @@ def _check_pairs(table: Table) -> None:
             f"{table.n_columns}: {shown}. {_INSTEAD}; for a table of counts pass an array."
         )
     for column in table.columns:
-        if not isinstance(column, NumericColumn):
+        if not isinstance(column, NumericColumn) or column.kind == "rank":
             continue
         if column.kind != "number":
             raise ValueError(

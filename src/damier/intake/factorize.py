@@ -68,6 +68,34 @@ def canonical(value: Any) -> Any:
     raise TypeError(type(value).__name__)
 
 
+def ordered_codes(native: Any) -> tuple[npt.NDArray[Any], list[Any]] | None:
+    """Codes (-1 where missing) and values of an ordered category in their order; None for anything else.
+
+    These are the ordered categoricals of pandas, the enums of polars and the ordered dictionaries of pyarrow.
+    """
+    library = type(native).__module__.partition(".")[0]
+    if library == "pandas":
+        if not getattr(native.dtype, "ordered", False):
+            return None
+        return native.cat.codes.to_numpy(), native.cat.categories.tolist()
+    if library == "polars":
+        import polars as pl
+
+        if not isinstance(native.dtype, pl.Enum):
+            return None
+        codes = native.to_physical().cast(pl.Int64).fill_null(-1).to_numpy()
+        return codes, native.dtype.categories.to_list()
+    if library == "pyarrow":
+        if not getattr(native.type, "ordered", False):
+            return None
+        encoded = native.unify_dictionaries()
+        if encoded.num_chunks == 0:
+            return np.empty(0, np.int64), []
+        codes = [chunk.indices.fill_null(-1).to_numpy(zero_copy_only=False) for chunk in encoded.chunks]
+        return np.concatenate(codes), encoded.chunk(0).dictionary.to_pylist()
+    return None
+
+
 def _order(value: Any) -> tuple[int, Any]:
     if value is None:
         return (0, 0)

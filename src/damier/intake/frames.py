@@ -6,7 +6,8 @@ What becomes what
 numbers (any width, decimals, nullable)  numeric; integers beyond 2**53 become the nearest float64, and
                                          those that then coincide count as one value
 dates, datetimes, times, durations       numeric, in microseconds (:mod:`damier.intake.dates`)
-booleans, text, categoricals, enums      categorical
+booleans, text, categoricals             categorical
+ordered categoricals, enums of polars    ranks in their order
 objects                                  numeric when all are numbers (or all dates), else categorical
 None, NaN, NaT, null, masked             missing; a column without any value is numeric
 lists, dicts, bytes, complex numbers     an error that names the column
@@ -20,6 +21,7 @@ import decimal
 import importlib.util
 import numbers
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Literal, cast
 
 import narwhals as nw
@@ -199,17 +201,31 @@ def as_series(values: Any) -> nw.Series[Any] | None:
 
 
 def as_categorical(column: Column) -> CategoricalColumn:
-    """Take the distinct numbers of a column as categories, dates and times as their text.
+    """Take the distinct numbers of a column as categories, dates and times as their text, ranks as values.
 
     A categorical column is returned as it is.
     """
     if isinstance(column, CategoricalColumn):
         return column
+    if column.kind == "rank":
+        ranks = np.where(np.isnan(column.values), -1, column.values).astype(np.int64)
+        return CategoricalColumn(column.name, *factorize.recode(ranks, column.legend))
     codes, categories = column.exact or factorize.factorize_numbers(column.values)
     if column.kind != "number":
-        texts = tuple(None if c is None else dates.number_text(c, column.kind) for c in categories)
+        texts = tuple(
+            None if c is None else dates.number_text(c, column.kind, column.legend) for c in categories
+        )
         codes, categories = factorize.recode(codes, texts)
     return CategoricalColumn(column.name, codes, categories)
+
+
+def without_order(table: Table) -> Table:
+    """Take the values of ordered categories as names."""
+    ranks = [column for column in table if isinstance(column, NumericColumn) and column.kind == "rank"]
+    if not ranks:
+        return table
+    names = {column.name: as_categorical(column) for column in ranks}
+    return replace(table, columns=tuple(names.get(column.name, column) for column in table))
 
 
 def as_numeric(column: Column) -> NumericColumn:
@@ -332,6 +348,12 @@ def _from_series(series: nw.Series[Any], name: str) -> Column:
         return CategoricalColumn(name, codes, categories)
     if isinstance(dtype, _TEXT):
         try:
+            ordered = factorize.ordered_codes(series.to_native())
+            if ordered is not None:
+                legend = tuple(map(factorize.canonical, ordered[1]))
+                ranks = ordered[0].astype(np.float64)
+                ranks[ordered[0] < 0] = np.nan
+                return NumericColumn(name, ranks, "rank", legend=legend)
             return CategoricalColumn(name, *_factorize_series(series))
         except TypeError as error:
             raise _nested(name, str(error)) from None
@@ -387,7 +409,8 @@ def _from_temporal(series: nw.Series[Any], name: str) -> NumericColumn:
         counted, kind = series.dt.timestamp("us"), "date" if isinstance(dtype, nw.Date) else "datetime"
     if counted.null_count():
         counted = counted.cast(nw.Float64)
-    return NumericColumn(name, _floats(counted, name), kind)  # type: ignore[arg-type]
+    zone = getattr(dtype, "time_zone", None)
+    return NumericColumn(name, _floats(counted, name), kind, legend=(zone,) if zone else ())  # type: ignore[arg-type]
 
 
 def _from_array(array: npt.NDArray[Any], name: str) -> Column:
@@ -429,6 +452,10 @@ def _from_objects(array: npt.NDArray[Any], name: str) -> Column:
             raise _nested(name, t.__name__)
     if held <= {"real"}:
         return NumericColumn(name, _float_objects(values, name))
+    if held == {"datetime"}:
+        zones = {str(v.tzinfo) for v in values if getattr(v, "tzinfo", None) is not None}
+        legend = (zones.pop() if len(zones) == 1 else "UTC",) if zones else ()
+        return NumericColumn(name, _temporal_objects(values), "datetime", legend=legend)
     if len(held) == 1 and (kind := _TEMPORAL.get(next(iter(held)))):
         return NumericColumn(name, _temporal_objects(values), kind)
     if held == {"date", "datetime"}:

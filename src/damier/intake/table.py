@@ -14,7 +14,7 @@ FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 CodeArray = npt.NDArray[np.int32]
 
-NumericKind = Literal["number", "date", "datetime", "duration", "time"]
+NumericKind = Literal["number", "date", "datetime", "duration", "time", "rank"]
 
 
 def distinct_values(values: FloatArray) -> tuple[FloatArray, IntArray]:
@@ -38,12 +38,17 @@ class NumericColumn:
     microseconds: since 1970-01-01 (UTC) for dates and datetimes, since midnight for times. ``exact`` holds
     codes and categories of whole numbers beyond 2**53, which float64 would merge: taken as names they stay
     apart.
+
+    The values of an ordered category are of the kind "rank": 0 for the first value of the order, whether any
+    row has it or not. ``legend`` is what the numbers are written with: the values of ranks in their order,
+    the time zone of datetimes that have one.
     """
 
     name: str
     values: FloatArray
     kind: NumericKind = "number"
     exact: tuple[CodeArray, tuple[Any, ...]] | None = None
+    legend: tuple[Any, ...] = ()
 
     @property
     def n_missing(self) -> int:
@@ -60,7 +65,7 @@ class NumericColumn:
         if self.exact is not None:
             kept = CategoricalColumn(self.name, *self.exact).take(rows)
             exact = kept.codes, kept.categories
-        return NumericColumn(self.name, self.values[rows], self.kind, exact)
+        return NumericColumn(self.name, self.values[rows], self.kind, exact, self.legend)
 
 
 @dataclass(frozen=True, slots=True)

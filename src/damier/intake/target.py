@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from damier.intake import factorize
-from damier.intake.frames import as_frame, as_series, plain_array, read_column
+from damier.intake.frames import as_categorical, as_frame, as_series, plain_array, read_column
 from damier.intake.table import CodeArray, IntArray, NumericColumn, Target
 
 # Whole numbers of more values than this, each in few rows, are amounts rather than classes.
@@ -187,6 +187,8 @@ def _series_target(series: nw.Series[Any], allow_unlabeled: bool, name: str) -> 
     if isinstance(dtype, nw.Object):
         return _array_target(np.asarray(series.to_numpy()), allow_unlabeled, name)
     column = read_column(series, name)
+    if isinstance(column, NumericColumn) and column.kind == "rank":
+        column = as_categorical(column)
     if isinstance(column, NumericColumn):
         return _array_target(column.values, allow_unlabeled, name)
     return _coded_target(column.codes, column.categories, allow_unlabeled, name)

@@ -274,7 +274,7 @@ def coordinates(table: Table) -> FloatArray:
     """Return the columns of a table as points, and refuse what has no place among them."""
     points = np.empty((table.n_rows, table.n_columns))
     for k, column in enumerate(table):
-        if not isinstance(column, NumericColumn):
+        if not isinstance(column, NumericColumn) or column.kind == "rank":
             raise ValueError(
                 f"column {column.name!r} holds categories, distances need numbers: encode it or leave it out"
             )

@@ -47,7 +47,7 @@ def shortest(below: float, above: float, kind: NumericKind = "number") -> float:
     (2.45, 0.0, 1500.0)
     """
     middle = midpoint(below, above)
-    if not (math.isfinite(below) and math.isfinite(above)):
+    if kind == "rank" or not (math.isfinite(below) and math.isfinite(above)):
         return middle
     if kind != "number":
         for unit in _MICROSECONDS:

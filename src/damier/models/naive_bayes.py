@@ -113,7 +113,7 @@ def _values(partition: Partition) -> Any:
     """Return what partitions of one variable have in common: the values, or what the numbers are."""
     if isinstance(partition, GroupPartition):
         return {value for group in partition.groups for value in group}
-    return partition.kind if isinstance(partition, IntervalPartition) else None
+    return (partition.kind, partition.legend) if isinstance(partition, IntervalPartition) else None
 
 
 def _refine_intervals(partitions: tuple[Any, ...]) -> tuple[Partition, list[IntArray]]:
@@ -123,7 +123,7 @@ def _refine_intervals(partitions: tuple[Any, ...]) -> tuple[Partition, list[IntA
     refined = _bare(partitions[0], len(bounds) + 1 + alone, bounds=tuple(bounds), missing_alone=alone)
     # Every value of an interval stands on the same side of every bound as its right end.
     inside = np.array([np.nan] * alone + bounds + [np.inf])
-    representatives = NumericColumn(refined.name, inside, partitions[0].kind)
+    representatives = NumericColumn(refined.name, inside, partitions[0].kind, legend=partitions[0].legend)
     return refined, [p.apply(representatives) for p in partitions]
 
 
@@ -151,7 +151,13 @@ def _bare(partition: Partition, n_parts: int, **fields: Any) -> Partition:
         "optimal": False,
     }
     if isinstance(partition, IntervalPartition):
-        return IntervalPartition(**shared, **fields, kind=partition.kind, has_missing=partition.has_missing)
+        return IntervalPartition(
+            **shared,
+            **fields,
+            kind=partition.kind,
+            legend=partition.legend,
+            has_missing=partition.has_missing,
+        )
     return GroupPartition(**shared, **fields)
 
 

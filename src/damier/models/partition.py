@@ -28,7 +28,14 @@ _LISTED_CHARACTERS = 60
 _LONGEST_VALUE = 120
 
 # Numbers that measure the same thing in the same unit: a date column may be scored with datetimes.
-_COMPARABLE = {"number": "number", "date": "moment", "datetime": "moment", "duration": "span", "time": "span"}
+_COMPARABLE = {
+    "number": "number",
+    "date": "moment",
+    "datetime": "moment",
+    "duration": "span",
+    "time": "span",
+    "rank": "rank",
+}
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -167,8 +174,11 @@ class IntervalPartition(Partition):
         Missing values are part 0 on their own; otherwise they belong to the lowest interval.
     has_missing : bool
         Some training value was missing.
-    kind : {"number", "date", "datetime", "duration", "time"}
-        What the numbers stand for.
+    kind : {"number", "date", "datetime", "duration", "time", "rank"}
+        What the numbers stand for. A rank is the place of a value in an ordered category, from 0.
+    legend : tuple
+        What the numbers are written with: the values of an ordered category in their order, the time zone of
+        datetimes that have one.
 
     Examples
     --------
@@ -179,12 +189,23 @@ class IntervalPartition(Partition):
     (']-inf, 30.5]', ']30.5, +inf[')
     >>> partition.apply([30.5, 31, None])
     array([0, 1, 0])
+
+    A value of an ordered category is found by its name. One that the order does not have is part -1.
+
+    >>> sizes = IntervalPartition(
+    ...     name="size", classes=("no", "yes"), counts=[[9, 1], [2, 8]], cost=10.0, null_cost=15.0,
+    ...     optimal=True, bounds=(1.5,), kind="rank", legend=("small", "medium", "large"))
+    >>> sizes.labels
+    ('{small, medium}', '{large}')
+    >>> sizes.apply(["large", "small", "huge", None])
+    array([ 1,  0, -1,  0])
     """
 
     bounds: tuple[Extended, ...]
     missing_alone: bool = False
     has_missing: bool = False
     kind: NumericKind = "number"
+    legend: Values = ()
 
     model: ClassVar[str] = "intervals"
     _part_word = "interval"
@@ -197,6 +218,8 @@ class IntervalPartition(Partition):
             raise FieldError("bounds", f"the bounds of {self.name!r} must be ascending, got {self.bounds}")
         if self.kind not in _COMPARABLE:
             raise FieldError("kind", f"unknown kind {self.kind!r}")
+        if self.kind == "rank" and self.bounds and not -1.0 < self.bounds[-1] < len(self.legend) - 1:
+            raise FieldError("legend", f"{len(self.legend)} values for the bounds {self.bounds}")
         super()._check()
 
     @classmethod
@@ -232,7 +255,7 @@ class IntervalPartition(Partition):
     @cached_property
     def bound_texts(self) -> tuple[str, ...]:
         """Bounds written for people, no two alike."""
-        texts = tuple(number_text(bound, self.kind) for bound in self.bounds)
+        texts = tuple(number_text(bound, self.kind, self.legend) for bound in self.bounds)
         if len(set(texts)) < len(texts):
             return tuple(repr(bound) for bound in self.bounds)  # these bounds differ in later digits only
         return texts
@@ -244,6 +267,8 @@ class IntervalPartition(Partition):
         left = ["-inf", *texts]
         written = [f"]{low}, {high}]" for low, high in zip(left, texts, strict=False)]
         written.append(f"]{left[-1]}, +inf[")
+        if self.kind == "rank":
+            written = [_listed(values, quoted=False) for values in self._ranked]
         if self.missing_alone:
             written.insert(0, "missing")
         elif self.has_missing:
@@ -263,7 +288,9 @@ class IntervalPartition(Partition):
         if interval < 0:
             return f"{self.name} is missing"
         bounds = self.bound_texts
-        if not bounds:
+        if self.kind == "rank":
+            condition = f"{self.name} in {_listed(self._ranked[interval], quoted=False)}"
+        elif not bounds:
             condition = f"{self.name} is any number"
         elif interval == len(bounds):
             condition = f"{self.name} > {bounds[-1]}"
@@ -275,6 +302,13 @@ class IntervalPartition(Partition):
             condition += " or is missing"
         return condition
 
+    @property
+    def _ranked(self) -> list[tuple[Any, ...]]:
+        """The values of an ordered category, interval by interval."""
+        ends = [math.floor(bound) + 1 for bound in self.bounds]
+        starts_and_ends = zip([0, *ends], [*ends, len(self.legend)], strict=True)
+        return [tuple(self.legend[start:end]) for start, end in starts_and_ends]
+
     @cached_property
     def _edges(self) -> FloatArray:
         return np.array(self.bounds, dtype=np.float64)
@@ -282,11 +316,25 @@ class IntervalPartition(Partition):
     def apply(self, values: Column | Any) -> IntArray:
         """Index of the interval of each value; missing values belong to part 0.
 
+        Values of an ordered category are found by name; one that is not in the order is part -1.
+
         Parameters
         ----------
         values : column of a table, array, sequence or series
         """
         column = values if isinstance(values, (NumericColumn, CategoricalColumn)) else self._read(values)
+        if self.kind == "rank" and getattr(column, "legend", None) != self.legend:
+            read = as_categorical(column)
+            rank_of = {value: rank for rank, value in enumerate(self.legend)}
+            ranks = NumericColumn(
+                self.name,
+                np.array([np.nan if v is None else rank_of.get(v, -1) for v in read.categories], np.float64),
+                "rank",
+                legend=self.legend,
+            )
+            parts = self.apply(ranks)
+            parts[ranks.values < 0] = -1
+            return parts[read.codes]
         if isinstance(column, CategoricalColumn):
             column = as_numbers(column)
         numbers = column.values
@@ -305,7 +353,7 @@ class IntervalPartition(Partition):
 
     def _read(self, values: Any) -> Column:
         if isinstance(values, np.ndarray) and values.dtype == np.float64 and self.kind != "number":
-            return NumericColumn(self.name, values, self.kind)
+            return NumericColumn(self.name, values, self.kind, legend=self.legend)
         return read_column(values, self.name)
 
 
