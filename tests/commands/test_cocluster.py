@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -9,6 +11,7 @@ from typer.testing import CliRunner
 
 from damier import Coclustering
 from damier.cli import app
+from damier.commands.cocluster import _with_names
 from damier.deploy.json import dumps, loads
 
 rng = np.random.default_rng(0)
@@ -115,3 +118,38 @@ def test_names_from_the_data_are_not_markup(tmp_path, name):
     assert done.exit_code == 0, done.output
     assert f"clusters of {name}" in done.output
     assert "[/red]" in done.output
+
+
+def test_fewer_clusters_and_names(file, tmp_path):
+    names, labels, model = tmp_path / "names.csv", tmp_path / "labels.csv", tmp_path / "model.json"
+    page = tmp_path / "page.html"
+    rows = [(f"c{v:02d}", "Ann & Co" if v < 2 else f"<b>Customer {v}") for v in range(19)]
+    pd.DataFrame(rows, columns=["id", "name"]).to_csv(names, index=False)
+    words = (file, "-r", "customer", "-c", "product", "--counts", "times", "-o", page, "-l", labels)
+    done = run(*words, "--clusters", "1x2", "--row-names", names, "--json", model)
+    assert done.exit_code == 0, done.output
+    assert "clusters merged to 1 x 2" in done.output
+    assert loads(model.read_text("utf-8")).cells.shape == (1, 2)
+    told = pd.read_csv(labels)
+    customers = told[told["axis"] == "customer"].set_index("value")
+    assert customers["cluster"].tolist() == [0] * 20
+    assert told.loc[told["axis"] == "product", "cluster"].max() == 1
+    assert customers.loc["c05", "name"] == "<b>Customer 5"
+    assert pd.isna(customers.loc["c19", "name"])
+    html = page.read_text("utf-8")
+    assert len(set(re.findall(r"Customer \d+", html))) >= 3
+    assert "<b>Customer" not in html
+    shown = _with_names(loads(model.read_text("utf-8")), [dict(rows), None])
+    assert shown.rows.values[:3] == ("Ann & Co (c00)", "Ann & Co (c01)", "<b>Customer 2")
+    assert shown.rows.values[19] == "c19"
+    plain = run(*words)
+    assert plain.exit_code == 0
+    assert "merged" not in plain.output
+    assert list(pd.read_csv(labels)) == ["axis", "value", "cluster", "count", "typicality"]
+
+
+@pytest.mark.parametrize("clusters", ["10", "0x3", "axb", "3x", "2x3x4"])
+def test_a_number_of_clusters_that_cannot_be(file, clusters):
+    done = run(file, "-r", "customer", "-c", "product", "--clusters", clusters)
+    assert done.exit_code == 2
+    assert "two whole numbers with an x between" in done.output.replace("\n", " ")

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -32,7 +34,7 @@ from damier.commands.common import (
     write,
     writing,
 )
-from damier.commands.tables import check_kind, raw_option, write_table
+from damier.commands.tables import check_kind, joined, raw_option, write_table
 from damier.intake.printable import printable
 
 if TYPE_CHECKING:
@@ -40,10 +42,12 @@ if TYPE_CHECKING:
     from damier.models.coclustering import CoclusteringModel
     from damier.search.run import ProgressCallback
 
+Names = dict[str, str]
 EXAMPLES = (
     "[bold]Examples[/bold]\n\n"
     "[cyan]damier cocluster sales.csv --rows customer --columns product[/cyan]\n\n"
     "[cyan]damier cocluster visits.parquet -r user -c page --counts clicks[/cyan]   pairs with counts\n\n"
+    "[cyan]damier cocluster sales.csv -r id -c product --clusters 10x8 --row-names names.csv[/cyan]\n\n"
     "[cyan]damier cocluster words.tsv --labels clusters.csv[/cyan]   the cluster of every value\n\n"
     "[bold]Reading it[/bold]\n\n"
     "One line of FILE is one pair. Rows and columns are clustered together; how many clusters there are is "
@@ -62,6 +66,24 @@ def cocluster(
     ] = None,
     counts: Annotated[
         str | None, typer.Option("--counts", metavar="COLUMN", help="How often each pair occurs.")
+    ] = None,
+    clusters: Annotated[
+        str | None,
+        typer.Option(
+            "--clusters", metavar="ROWSxCOLUMNS", help="Merge down to at most so many clusters, as in 10x8."
+        ),
+    ] = None,
+    row_names: Annotated[
+        Path | None,
+        typer.Option(
+            "--row-names",
+            metavar="FILE",
+            help="Names of the rows: two columns, id and name; shown on the page and in --labels.",
+        ),
+    ] = None,
+    column_names: Annotated[
+        Path | None,
+        typer.Option("--column-names", metavar="FILE", help="Names of the columns, as in --row-names."),
     ] = None,
     output: Annotated[
         Path | None,
@@ -98,7 +120,9 @@ def cocluster(
         raise stop(f"--time-limit must not be negative; got {time_limit:g}.", WRONG_COMMAND)
     check_kind("--labels", labels)
     page = output or Path(f"{file.stem}-coclusters.html")
-    check_outputs((file,), (page, labels, json_output))
+    check_outputs((file, row_names, column_names), (page, labels, json_output))
+    most = _most_clusters(clusters)
+    named = [None if path is None else _read_names(path) for path in (row_names, column_names)]
     table = read(
         file,
         missing=missing,
@@ -121,8 +145,15 @@ def cocluster(
     search = Coclustering(counts=names[2], time_limit=time_limit, random_state=seed, n_jobs=n_jobs)
     with data_problems(), _shown(progress) as show:
         search.fit(pairs, progress=show)
-    model = search.model_
     console = Console()
+    model = search.model_.simplify(*most)
+    if model.cells.shape != search.model_.cells.shape:
+        found = " x ".join(map(str, search.model_.cells.shape))
+        kept = " x ".join(map(str, model.cells.shape))
+        console.print(
+            f"{found} clusters merged to {kept}, which keep {model.information:.0%} of the information."
+        )
+    saved, model = model, _with_names(model, named)
     for axis in ("rows", "columns"):
         console.print(_clusters_table(model, axis))
     if search.search_ended_ != "complete":
@@ -133,10 +164,10 @@ def cocluster(
     written = Text("\nPage written to ").append(printable(page), style="bold")
     if labels is not None:
         with data_problems(), writing(labels):
-            _write_labels(labels, model, raw=raw)
+            _write_labels(labels, saved, named, raw=raw)
         written.append(", labels to ").append(printable(labels), style="bold")
     if json_output is not None:
-        write(json_output, dumps(model))
+        write(json_output, dumps(saved))
         written.append(", model to ").append(printable(json_output), style="bold")
     console.print(written, soft_wrap=True)
 
@@ -175,9 +206,63 @@ def _clusters_table(model: CoclusteringModel, axis: Any, most: int = 20) -> Rich
     return table
 
 
-def _write_labels(path: Path, model: CoclusteringModel, *, raw: bool) -> None:
+def _most_clusters(clusters: str | None) -> tuple[int | None, int | None]:
+    """Read how many clusters of rows and columns there may be."""
+    if clusters is None:
+        return None, None
+    numbers = clusters.lower().split("x")
+    if len(numbers) != 2 or not all(n.isdecimal() and int(n) > 0 for n in numbers):
+        raise stop(
+            f"--clusters must be two whole numbers with an x between, as in 10x8; got {clusters!r}.",
+            WRONG_COMMAND,
+        )
+    return int(numbers[0]), int(numbers[1])
+
+
+def _read_names(path: Path) -> Names:
+    """Read a file of two columns, id and name."""
+    from damier.intake import as_categorical
+
+    table = read(path, quiet=True)
+    if table.n_columns != 2:
+        raise stop(
+            f"{str(path)!r} must have two columns, id and name; it has {table.n_columns}.", WRONG_COMMAND
+        )
+    table = read(path, quiet=True, categorical=joined(table.names))
+    ids, names = (as_categorical(column) for column in table)
+    return {
+        str(ids.categories[i]): str(names.categories[n])
+        for i, n in zip(ids.codes.tolist(), names.codes.tolist(), strict=True)
+        if names.categories[n] is not None
+    }
+
+
+def _with_names(model: CoclusteringModel, named: Sequence[Names | None]) -> CoclusteringModel:
+    """Show values under their names; two values of one name keep their ids in brackets."""
+    sides = []
+    for side, names in zip((model.rows, model.columns), named, strict=True):
+        if names is None or side.values is None:
+            sides.append(side)
+            continue
+        shown = [names.get(str(value), value) for value in side.values]
+        again = Counter(map(str, shown))
+        values = tuple(
+            f"{name} ({value})" if again[str(name)] > 1 and name != value else name
+            for name, value in zip(shown, side.values, strict=True)
+        )
+        sides.append(replace(side, values=values))
+    return replace(model, rows=sides[0], columns=sides[1])
+
+
+def _write_labels(path: Path, model: CoclusteringModel, named: Sequence[Names | None], *, raw: bool) -> None:
     """Write one line per value of either axis."""
     columns: dict[str, list[Any]] = {"axis": [], "value": [], "cluster": [], "count": [], "typicality": []}
+    if any(names is not None for names in named):
+        columns["name"] = [
+            (names or {}).get(str(side.value(v)))
+            for side, names in zip((model.rows, model.columns), named, strict=True)
+            for v in range(len(side.labels))
+        ]
     for side in (model.rows, model.columns):
         for v, cluster in enumerate(side.labels.tolist()):
             value = side.value(v)

@@ -29,7 +29,7 @@ from damier.commands.common import (
     stop,
     writing,
 )
-from damier.commands.tables import RawOption, check_kind, write_table
+from damier.commands.tables import RawOption, check_kind, joined, write_table
 from damier.intake.printable import printable
 
 if TYPE_CHECKING:
@@ -111,8 +111,7 @@ def _load(path: Path) -> Model:
     if not path.is_file():
         raise stop(f"no file {str(path)!r}: give a model that was saved.", WRONG_COMMAND)
     with data_problems():
-        loaded: Model = load(path)
-        return loaded
+        return load(path)
 
 
 def _read(file: Path, model: Model, options: dict[str, Any]) -> Table:
@@ -135,17 +134,8 @@ def _read(file: Path, model: Model, options: dict[str, Any]) -> Table:
         return table
     for key, names in wrong.items():
         named = next(csv.reader([options[key]]), []) if options[key] else []
-        options[key] = _joined([*named, *names])
+        options[key] = joined([*named, *names])
     return read(file, quiet=True, **options)
-
-
-def _joined(names: list[str]) -> str:
-    """Write names as the options take them."""
-    import io
-
-    text = io.StringIO(newline="")
-    csv.writer(text, lineterminator="").writerow(names)
-    return text.getvalue()
 
 
 def _column_kinds(model: Any) -> Iterator[tuple[str, str]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import importlib.util
 import io
 from collections.abc import Mapping, Sequence
@@ -66,3 +67,14 @@ def write_table(path: Path, columns: Mapping[str, Sequence[Any]], *, raw: bool =
     else:
         raise ImportError("Parquet needs pyarrow or polars: pip install pyarrow, or choose .csv")
     write_bytes(path, held.getvalue())
+
+
+def joined(names: Sequence[str]) -> str:
+    """Write names of columns as the options take them.
+
+    >>> joined(["age", "a, b"])
+    'age,"a, b"'
+    """
+    text = io.StringIO(newline="")
+    csv.writer(text, lineterminator="").writerow(names)
+    return text.getvalue()

@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeVar, overload
 
 from damier.intake.writing import write_text
 from damier.models import Model
 
 FORMAT = 1
+M = TypeVar("M", bound=Model)
 
 
 def save(model: Any, path: str | os.PathLike[str]) -> None:
@@ -38,8 +39,27 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
     write_text(path, dumps(model))
 
 
-def load(path: str | os.PathLike[str]) -> Any:
+@overload
+def load(path: str | os.PathLike[str]) -> Model: ...
+
+
+@overload
+def load(path: str | os.PathLike[str], kind: type[M]) -> M: ...
+
+
+def load(path: str | os.PathLike[str], kind: type[Model] = Model) -> Model:
     """Read a model from a JSON file; it scores with NumPy alone.
+
+    Parameters
+    ----------
+    path : str or path
+    kind : class, default=Model
+        The class of :mod:`damier.models` that the file must hold, :class:`damier.models.NaiveBayes` for
+        instance; a type checker then knows what is returned.
+
+    Returns
+    -------
+    model
 
     Raises
     ------
@@ -52,9 +72,12 @@ def load(path: str | os.PathLike[str]) -> Any:
     except UnicodeDecodeError:
         raise ValueError(f"{path} is not a saved model: it is not text") from None
     try:
-        return loads(text)
+        loaded = loads(text)
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from None
+    if not isinstance(loaded, kind):
+        raise ValueError(f"{path} holds a {type(loaded).__name__}, not a {kind.__name__}")
+    return loaded
 
 
 def dumps(model: Any) -> str:
@@ -67,7 +90,7 @@ def dumps(model: Any) -> str:
     return json.dumps({"damier": FORMAT, **held.to_dict()}, allow_nan=False)
 
 
-def loads(text: str) -> Any:
+def loads(text: str) -> Model:
     """Read a model from JSON text."""
     try:
         plain = json.loads(text, parse_constant=_refuse_constant)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -16,8 +16,9 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted, v
 
 from damier.estimators._sklearn import UNUSED
 from damier.intake import Table, Target, read_table, read_target, read_weights, refuse_many_classes
-from damier.intake.frames import as_frame
-from damier.intake.table import FloatArray, IntArray
+from damier.intake.frames import as_frame, make_frame
+from damier.intake.table import Column, FloatArray, IntArray, NumericColumn
+from damier.models.partition import AnyPartition, Partition
 from damier.search.run import ProgressCallback, Run, count_threads
 
 
@@ -96,6 +97,58 @@ class TableEstimator(BaseEstimator):
         tags.input_tags.allow_nan = True
         tags.target_tags.required = True
         return tags
+
+
+class WithSummary:
+    """Estimator with one row to say about each column."""
+
+    _facts: dict[str, list[Any]]
+    _library: str | None
+
+    def _keep_facts(self, table: Table) -> None:
+        """Keep what a summary says of the training table."""
+        self._library = table.library
+        self._facts = {
+            "name": list(table.names),
+            "type": [column_type(column) for column in table],
+            "missing": [column.n_missing for column in table],
+            "distinct": [column.n_distinct for column in table],
+        }
+
+    def _summary(self) -> dict[str, list[Any]]:
+        raise NotImplementedError
+
+    @property
+    def summary_(self) -> Any:
+        """One row per column, as a frame of the library that was passed in."""
+        check_is_fitted(self)
+        return make_frame(self._summary(), self._library)
+
+
+def summary_of(partitions: Mapping[str, Partition], facts: dict[str, list[Any]]) -> dict[str, list[Any]]:
+    """Put together what is known of the columns and of their partitions."""
+    held = [partitions[name] for name in facts["name"]]
+    return {
+        "name": facts["name"],
+        "type": facts["type"],
+        "parts": [partition.n_parts for partition in held],
+        "level": [partition.level for partition in held],
+        "missing": facts["missing"],
+        "distinct": facts["distinct"],
+        "optimal": [partition.optimal for partition in held],
+    }
+
+
+def column_type(column: Column) -> str:
+    """Name the type of a column: categorical, numeric, or what its numbers stand for."""
+    if not isinstance(column, NumericColumn):
+        return "categorical"
+    return "numeric" if column.kind == "number" else column.kind
+
+
+def by_name(partitions: Iterable[Partition]) -> dict[str, AnyPartition]:
+    """Return partitions by the names of their variables."""
+    return {partition.name: cast(AnyPartition, partition) for partition in partitions}
 
 
 class TableClassifier(ClassifierMixin, TableEstimator):

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self
 from sklearn.base import ClusterMixin
 from sklearn.utils.validation import check_is_fitted
 
-from damier.estimators._base import TableEstimator, seed_of
+from damier.estimators._base import TableEstimator, WithSummary, by_name, seed_of
 from damier.estimators._sklearn import Interval, fit_context
 from damier.fit.untargeted import fit_unsupervised_grid
 from damier.intake.table import IntArray
@@ -16,7 +16,7 @@ from damier.models.unsupervised_grid import UnsupervisedGrid
 from damier.search.run import ProgressCallback
 
 
-class DataGridClustering(ClusterMixin, TableEstimator):
+class DataGridClustering(ClusterMixin, WithSummary, TableEstimator):
     """Cluster rows by the cells of a grid over the variables.
 
     Numbers and dates are cut into intervals and categories are put into groups, so that the variables inform
@@ -112,10 +112,21 @@ class DataGridClustering(ClusterMixin, TableEstimator):
         grid = run.call(fit_unsupervised_grid, table, seed=seed_of(self.random_state), run=run)
         self.search_ended_ = run.ended
         self.grid_ = self.model_ = grid.in_library(table.library)
-        self.partitions_ = {partition.name: partition for partition in grid.partitions}
+        self.partitions_ = by_name(grid.partitions)
+        self._keep_facts(table)
         self.labels_ = grid.apply(table)
         self.cost_, self.null_cost_, self.level_ = grid.cost, grid.null_cost, grid.level
         return self
+
+    def _summary(self) -> dict[str, list[Any]]:
+        facts = self._facts
+        return {
+            "name": facts["name"],
+            "type": facts["type"],
+            "parts": [self.partitions_[name].n_parts for name in facts["name"]],
+            "missing": facts["missing"],
+            "distinct": facts["distinct"],
+        }
 
     def predict(self, X: Any) -> IntArray:
         """Return the cell of each row, -1 for cells that no training row is in and for values never seen.

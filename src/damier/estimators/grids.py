@@ -11,7 +11,7 @@ import numpy.typing as npt
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from damier.estimators._base import TableClassifier, require_two_classes, seed_of
+from damier.estimators._base import TableClassifier, WithSummary, require_two_classes, seed_of
 from damier.estimators._sklearn import Interval, fit_context
 from damier.fit.grids import FoundGrids, find_grids, fit_pairs
 from damier.intake import Table, read_table, read_target
@@ -20,7 +20,7 @@ from damier.models.grid import DataGrid, GridEnsemble
 from damier.search.run import ProgressCallback, Run, count_threads
 
 
-class _GridEstimator(TableClassifier):
+class _GridEstimator(WithSummary, TableClassifier):
     """What both classifiers share: parameters and the search."""
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
@@ -60,10 +60,23 @@ class _GridEstimator(TableClassifier):
             run=run,
         )
         self.classes_ = training.target.classes
+        self._keep_facts(training.table)
         self.grid_ = found.best.in_library(training.table.library)
         self.n_starts_ = found.n_starts
         self.search_ended_ = run.ended
         return found
+
+    def _summary(self) -> dict[str, list[Any]]:
+        used = self.grid_.partitions
+        names = self._facts["name"]
+        return {
+            "name": names,
+            "type": self._facts["type"],
+            "selected": [name in used for name in names],
+            "parts": [used[name].n_parts if name in used else 1 for name in names],
+            "missing": self._facts["missing"],
+            "distinct": self._facts["distinct"],
+        }
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -101,6 +114,8 @@ class DataGridClassifier(SelectorMixin, _GridEstimator):
         Classes of the target.
     model_ : damier.models.DataGrid
         The grid, under the name by which ``damier.deploy.save`` finds it.
+    summary_ : frame
+        One row per column: name, type, selected, parts, missing, distinct.
     n_starts_ : int
         Starts the search made.
     search_ended_ : {"complete", "time limit", "interrupted"}
@@ -210,6 +225,9 @@ class DataGridEnsembleClassifier(_GridEstimator):
         The weight of each of ``grids_``; they sum to one.
     grid_ : damier.models.DataGrid
         The best grid of all.
+    summary_ : frame
+        As in `DataGridClassifier`, with the weight of the grids that use each column; parts are those of
+        ``grid_``.
     classes_, model_, n_starts_, search_ended_, n_features_in_, feature_names_in_
         As in `DataGridClassifier`.
 
@@ -263,6 +281,11 @@ class DataGridEnsembleClassifier(_GridEstimator):
         self.grids_ = self.model_.grids
         self.weights_ = self.model_.weights
         return self
+
+    def _summary(self) -> dict[str, list[Any]]:
+        pairs = list(zip(self.grids_, self.weights_.tolist(), strict=True))
+        weights = [sum(w for grid, w in pairs if name in grid.partitions) for name in self._names]
+        return {**super()._summary(), "weight": weights}
 
 
 def rank_pairs(

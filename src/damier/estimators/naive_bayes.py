@@ -9,15 +9,23 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
-from damier.estimators._base import TableClassifier, require_two_classes
+from damier.estimators._base import (
+    TableClassifier,
+    WithSummary,
+    by_name,
+    require_two_classes,
+    summary_of,
+)
 from damier.estimators._sklearn import Interval, StrOptions, fit_context
 from damier.fit.naive_bayes import Averaging, fit_naive_bayes
 from damier.fit.partitions import Search, SemiSupervised
 from damier.intake.table import FloatArray
+from damier.models import NaiveBayes
+from damier.models.partition import AnyPartition
 from damier.search.run import ProgressCallback
 
 
-class NaiveBayesClassifier(TableClassifier):
+class NaiveBayesClassifier(WithSummary, TableClassifier):
     """Naive Bayes on variables partitioned by MODL, for two classes or hundreds.
 
     Each column is cut into intervals or groups that minimise one criterion. P(part | class) is estimated from
@@ -50,8 +58,10 @@ class NaiveBayesClassifier(TableClassifier):
     ----------
     classes_ : array of shape (n_classes,)
         Classes of the target.
-    partitions_ : dict of str to Partition
+    partitions_ : dict of str to IntervalPartition or GroupPartition
         The best partition of each column.
+    summary_ : frame
+        One row per column: name, type, parts, level, missing, distinct, optimal, weight.
     levels_ : dict of str to float
         How much each column explains of the target by itself, from 0 (nothing) to 1 (all).
     weights_ : array of shape (n_features,)
@@ -91,6 +101,9 @@ class NaiveBayesClassifier(TableClassifier):
         "n_starts": [Interval(Integral, 1, None, closed="left")],
         "n_jobs": [Integral, None],
     }
+
+    partitions_: dict[str, AnyPartition]
+    model_: NaiveBayes
 
     def __init__(
         self,
@@ -158,10 +171,14 @@ class NaiveBayesClassifier(TableClassifier):
         self.classes_ = training.target.classes
         self.model_.in_library(training.table.library)
         variables = self.model_.variables
-        self.partitions_ = {v.name: v.partition for v in variables}
+        self.partitions_ = by_name(v.partition for v in variables)
+        self._keep_facts(training.table)
         self.levels_ = {v.name: v.partition.level for v in variables}
         self.weights_ = np.array([v.weight for v in variables])
         return self
+
+    def _summary(self) -> dict[str, list[Any]]:
+        return {**summary_of(self.partitions_, self._facts), "weight": self.weights_.tolist()}
 
     @property
     def feature_importances_(self) -> FloatArray:

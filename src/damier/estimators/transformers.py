@@ -10,26 +10,33 @@ import numpy.typing as npt
 from sklearn.base import TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from damier.estimators._base import TableEstimator, require_two_classes
+from damier.estimators._base import TableEstimator, WithSummary, by_name, require_two_classes, summary_of
 from damier.estimators._sklearn import StrOptions, check_feature_names_in, fit_context
 from damier.fit.encoding import fit_encoding
 from damier.fit.partitions import Search, SemiSupervised
 from damier.intake import Column, Table, as_categorical, as_numeric
-from damier.models.encoding import ENCODINGS, Encode
+from damier.models.encoding import ENCODINGS, Encode, Encoding, FeatureNames
+from damier.models.partition import AnyPartition
 from damier.search.run import ProgressCallback
 
 
-class _PartitionTransformer(TransformerMixin, TableEstimator):
+class _PartitionTransformer(TransformerMixin, WithSummary, TableEstimator):
     """What the three transformers share: fit a partition to each column, and apply them."""
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "encode": [StrOptions(set(ENCODINGS))],
         "search": [StrOptions({"auto", "greedy", "exact"})],
+        "feature_names": [StrOptions({"label", "plain"})],
+        "sparse_output": ["boolean"],
         "n_jobs": [Integral, None],
     }
 
     encode: Encode
     search: Search
+    feature_names: FeatureNames
+    sparse_output: bool
+    partitions_: dict[str, AnyPartition]
+    model_: Encoding
     # What a transformer that has no such parameter does.
     semi_supervised: SemiSupervised = None
     group_classes: bool = False
@@ -57,6 +64,8 @@ class _PartitionTransformer(TransformerMixin, TableEstimator):
         -------
         self
         """
+        if self.sparse_output and self.encode != "onehot":
+            raise ValueError(f"sparse_output=True needs encode='onehot'; got encode={self.encode!r}.")
         semi_supervised = self.semi_supervised is not None
         training = self._read_training(X, y, sample_weight, allow_unlabeled=semi_supervised)
         if training.target.n_classes > 0 or not semi_supervised:
@@ -78,7 +87,8 @@ class _PartitionTransformer(TransformerMixin, TableEstimator):
         self.search_ended_ = run.ended
         self.model_.in_library(training.table.library)
         self.classes_ = training.target.classes
-        self.partitions_ = {partition.name: partition for partition in self.model_.partitions}
+        self.partitions_ = by_name(self.model_.partitions)
+        self._keep_facts(table)
         self.levels_ = {partition.name: partition.level for partition in self.model_.partitions}
         return self
 
@@ -86,7 +96,10 @@ class _PartitionTransformer(TransformerMixin, TableEstimator):
         """Turn a column into the kind that is partitioned, or refuse it."""
         return column
 
-    def transform(self, X: Any) -> npt.NDArray[Any]:
+    def _summary(self) -> dict[str, list[Any]]:
+        return summary_of(self.partitions_, self._facts)
+
+    def transform(self, X: Any) -> Any:
         """Replace each value by its part.
 
         Parameters
@@ -97,22 +110,25 @@ class _PartitionTransformer(TransformerMixin, TableEstimator):
         Returns
         -------
         array of shape (n_samples, n_features_out)
-            Encoded by ``encode``; a frame after ``set_output``.
+            Encoded by ``encode``; a sparse matrix with ``sparse_output``, a frame after ``set_output``.
         """
         table = self._read_scored(X)
+        if self.sparse_output:
+            return self.model_.transform_sparse(table)
         return self.model_.transform(table)
 
     def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[Any]:
         """Return the names of the columns of ``transform``.
 
         The variable's own name (ordinal), followed by ``=`` and the part's label (one-hot) or by ``:`` and
-        the class (evidence).
+        the class (evidence). With ``feature_names="plain"``, in letters, digits and ``_`` alone.
         """
         check_is_fitted(self)
+        names = None
         if input_features is not None:
             check_feature_names_in(self, input_features)
-            return np.array(self.model_.feature_names_out(tuple(map(str, input_features))), dtype=object)
-        return np.array(self.model_.feature_names_out(), dtype=object)
+            names = tuple(map(str, input_features))
+        return np.array(self.model_.feature_names_out(names, kind=self.feature_names), dtype=object)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -142,6 +158,11 @@ class MODLDiscretizer(_PartitionTransformer):
     short_bounds : bool, default=False
         Place bounds at the number of fewest digits between two neighbouring training values, rather than in
         the middle.
+    feature_names : {"label", "plain"}, default="label"
+        How ``get_feature_names_out`` names the columns: by the labels of the parts (``age=]30.5, +inf[``), or
+        in letters, digits and ``_`` alone (``age_1``, ``sex_is_male``), as LightGBM and XGBoost ask for.
+    sparse_output : bool, default=False
+        Return one-hot columns as a sparse matrix.
     n_jobs : int, optional
         Number of threads over the columns; -1 is one per core. The result does not depend on it.
 
@@ -149,6 +170,8 @@ class MODLDiscretizer(_PartitionTransformer):
     ----------
     partitions_ : dict of str to IntervalPartition
         The partitions, by feature name.
+    summary_ : frame
+        One row per column: name, type, parts, level, missing, distinct, optimal.
     levels_ : dict of str to float
         How much each column explains of the target, from 0 (nothing) to 1 (all).
     classes_ : array of shape (n_classes,)
@@ -190,12 +213,16 @@ class MODLDiscretizer(_PartitionTransformer):
         encode: Encode = "ordinal",
         search: Search = "auto",
         short_bounds: bool = False,
+        feature_names: FeatureNames = "label",
+        sparse_output: bool = False,
         n_jobs: int | None = None,
     ) -> None:
         self.semi_supervised = semi_supervised
         self.encode = encode
         self.search = search
         self.short_bounds = short_bounds
+        self.feature_names = feature_names
+        self.sparse_output = sparse_output
         self.n_jobs = n_jobs
 
     def _prepare(self, column: Column) -> Column:
@@ -218,6 +245,11 @@ class MODLGrouper(_PartitionTransformer):
         log P(group | class) - log P(group). A value never seen in training has index -1, zeros otherwise.
     search : {"auto", "greedy", "exact"}, default="auto"
         ``"auto"`` searches exactly where that is cheap.
+    feature_names : {"label", "plain"}, default="label"
+        How ``get_feature_names_out`` names the columns: by the labels of the parts (``age=]30.5, +inf[``), or
+        in letters, digits and ``_`` alone (``age_1``, ``sex_is_male``), as LightGBM and XGBoost ask for.
+    sparse_output : bool, default=False
+        Return one-hot columns as a sparse matrix.
     n_jobs : int, optional
         Number of threads over the columns; -1 is one per core. The result does not depend on it.
 
@@ -225,6 +257,8 @@ class MODLGrouper(_PartitionTransformer):
     ----------
     partitions_ : dict of str to GroupPartition
         The partitions, by feature name.
+    summary_ : frame
+        One row per column: name, type, parts, level, missing, distinct, optimal.
     levels_ : dict of str to float
         How much each column explains of the target, from 0 (nothing) to 1 (all).
     classes_ : array of shape (n_classes,)
@@ -253,10 +287,18 @@ class MODLGrouper(_PartitionTransformer):
     """
 
     def __init__(
-        self, *, encode: Encode = "ordinal", search: Search = "auto", n_jobs: int | None = None
+        self,
+        *,
+        encode: Encode = "ordinal",
+        search: Search = "auto",
+        feature_names: FeatureNames = "label",
+        sparse_output: bool = False,
+        n_jobs: int | None = None,
     ) -> None:
         self.encode = encode
         self.search = search
+        self.feature_names = feature_names
+        self.sparse_output = sparse_output
         self.n_jobs = n_jobs
 
     def _prepare(self, column: Column) -> Column:
@@ -291,6 +333,11 @@ class MODLEncoder(_PartitionTransformer):
     short_bounds : bool, default=False
         Place bounds at the number of fewest digits between two neighbouring training values, rather than in
         the middle.
+    feature_names : {"label", "plain"}, default="label"
+        How ``get_feature_names_out`` names the columns: by the labels of the parts (``age=]30.5, +inf[``), or
+        in letters, digits and ``_`` alone (``age_1``, ``sex_is_male``), as LightGBM and XGBoost ask for.
+    sparse_output : bool, default=False
+        Return one-hot columns as a sparse matrix.
     n_jobs : int, optional
         Number of threads over the columns; -1 is one per core. The result does not depend on it.
 
@@ -298,6 +345,8 @@ class MODLEncoder(_PartitionTransformer):
     ----------
     partitions_ : dict of str to IntervalPartition or GroupPartition
         The partitions, by feature name.
+    summary_ : frame
+        One row per column: name, type, parts, level, missing, distinct, optimal.
     levels_ : dict of str to float
         How much each column explains of the target, from 0 (nothing) to 1 (all).
     classes_ : array of shape (n_classes,)
@@ -338,6 +387,8 @@ class MODLEncoder(_PartitionTransformer):
         group_classes: bool = False,
         search: Search = "auto",
         short_bounds: bool = False,
+        feature_names: FeatureNames = "label",
+        sparse_output: bool = False,
         n_jobs: int | None = None,
     ) -> None:
         self.semi_supervised = semi_supervised
@@ -345,6 +396,8 @@ class MODLEncoder(_PartitionTransformer):
         self.group_classes = group_classes
         self.search = search
         self.short_bounds = short_bounds
+        self.feature_names = feature_names
+        self.sparse_output = sparse_output
         self.n_jobs = n_jobs
 
     def __sklearn_tags__(self) -> Any:

@@ -55,6 +55,12 @@ class NumericColumn:
         """Number of rows without a value."""
         return int(np.count_nonzero(np.isnan(self.values)))
 
+    @property
+    def n_distinct(self) -> int:
+        """Number of distinct values, a missing one not counted."""
+        distinct = np.unique(self.values)
+        return int(distinct.size - (distinct.size > 0 and np.isnan(distinct[-1])))
+
     def coded(self) -> tuple[FloatArray, IntArray]:
         """Return the distinct values in order, a missing one first, and the index of each row's."""
         return distinct_values(self.values)
@@ -87,6 +93,11 @@ class CategoricalColumn:
         if not self.categories or self.categories[0] is not None:
             return 0
         return int(np.count_nonzero(self.codes == 0))
+
+    @property
+    def n_distinct(self) -> int:
+        """Number of distinct values, a missing one not counted."""
+        return len(self.categories) - (None in self.categories[:1])
 
     def coded(self) -> tuple[tuple[Any, ...], IntArray]:
         """Return the categories, and the index of each row's."""

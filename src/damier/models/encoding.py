@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -9,13 +11,15 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
+from scipy import sparse
 
 from damier.intake.table import FloatArray, IntArray
 from damier.models.codec import FieldError, Model, column_names, distinct_names, read_used
 from damier.models.notebook import bar_table, counted, level_bar
-from damier.models.partition import Partition
+from damier.models.partition import GroupPartition, Partition
 
 Encode = Literal["ordinal", "onehot", "evidence"]
+FeatureNames = Literal["label", "plain"]
 ENCODINGS: tuple[Encode, ...] = ("ordinal", "onehot", "evidence")
 
 
@@ -89,13 +93,35 @@ class Encoding(Model):
             start += width
         return written
 
+    def transform_sparse(self, X: Any) -> sparse.csr_matrix:
+        """Write one-hot columns as a sparse matrix, which holds the ones alone."""
+        if self.encode != "onehot":
+            raise ValueError(f"only one-hot columns are sparse; these are {self.encode}")
+        parts = self.parts(X)
+        first = np.cumsum([0, *self.widths[:-1]])
+        seen = parts >= 0
+        indices = (parts + first)[seen]
+        starts = np.concatenate([[0], np.cumsum(seen.sum(axis=1))])
+        ones = np.ones(len(indices), dtype=np.int8)
+        return sparse.csr_matrix((ones, indices, starts), shape=(len(parts), sum(self.widths)))
+
     @staticmethod
     def _evidence_of(partition: Partition) -> FloatArray:
         """Evidence of each part, and a last row of zeros that -1 (unseen) points to."""
         return np.vstack([partition.evidence(), np.zeros((1, len(partition.classes)))])
 
-    def feature_names_out(self, names: tuple[str, ...] | None = None) -> list[str]:
+    def feature_names_out(
+        self, names: tuple[str, ...] | None = None, *, kind: FeatureNames = "label"
+    ) -> list[str]:
         """Names of the columns written: the variable's, followed by the part's label or by the class.
+
+        Parameters
+        ----------
+        names : tuple of str, optional
+            Names of the variables, by default those of ``fit``.
+        kind : {"label", "plain"}, default="label"
+            ``"plain"`` makes names of letters, digits and ``_`` alone, which all libraries take: the index of
+            the part, or the value of a group of one.
 
         >>> from damier.models import IntervalPartition
         >>> partition = IntervalPartition(
@@ -105,7 +131,11 @@ class Encoding(Model):
         ['age=]-inf, 30.5]', 'age=]30.5, +inf[']
         >>> Encoding((partition,), "evidence").feature_names_out()
         ['age:no', 'age:yes']
+        >>> Encoding((partition,), "onehot").feature_names_out(kind="plain")
+        ['age_0', 'age_1']
         """
+        if kind == "plain":
+            return self._plain_names(names)
         names = names or tuple(partition.name for partition in self.partitions)
         if self.encode == "ordinal":
             return list(names)
@@ -116,6 +146,44 @@ class Encoding(Model):
             else:
                 written += [f"{name}:{c}" for c in partition.classes]
         return distinct_names(written)
+
+    def _plain_names(self, names: tuple[str, ...] | None) -> list[str]:
+        names = names or tuple(partition.name for partition in self.partitions)
+        variables = _distinct_plain([_plain(name) for name in names])
+        if self.encode == "ordinal":
+            return variables
+        written: list[str] = []
+        for name, partition in zip(variables, self.partitions, strict=True):
+            if self.encode == "evidence":
+                written += [f"{name}_for_{_plain(c)}" for c in partition.classes]
+                continue
+            groups = partition.groups if isinstance(partition, GroupPartition) else ()
+            for part in range(partition.n_parts):
+                if groups and len(groups[part]) == 1:
+                    value = groups[part][0]
+                    written.append(f"{name}_is_{'missing' if value is None else _plain(value)}")
+                else:
+                    written.append(f"{name}_{part}")
+        return _distinct_plain(written)
+
+
+def _distinct_plain(names: list[str]) -> list[str]:
+    """Add a number to names met before."""
+    met: set[str] = set(names)
+    result: list[str] = []
+    for k, name in enumerate(names):
+        tried, again = name, 1
+        while tried in result or (again > 1 and tried in met):
+            again += 1
+            tried = f"{names[k]}_{again}"
+        result.append(tried)
+    return result
+
+
+def _plain(text: Any) -> str:
+    """Write a text in letters, digits and ``_``: accents go, anything else becomes ``_``."""
+    letters = unicodedata.normalize("NFKD", str(text)).encode("ascii", "ignore").decode()
+    return re.sub(r"[^0-9A-Za-z]+", "_", letters).strip("_") or "x"
 
 
 def apply_partitions(X: Any, partitions: Sequence[Partition]) -> IntArray:

@@ -449,6 +449,10 @@ class GroupPartition(Partition):
         return np.fromiter(known, np.int64, len(read.categories))[read.codes]
 
 
+# What a partition is: `isinstance` tells which.
+AnyPartition = IntervalPartition | GroupPartition
+
+
 def with_booleans(code_of: dict[Any, int]) -> dict[Any, int]:
     """Let text stand for the booleans it spells, and the other way round, where only one of them is known.
 
