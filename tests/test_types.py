@@ -1,5 +1,6 @@
 """A user's file under ``mypy --strict``: every public name, and what is returned."""
 
+import doctest
 import os
 import subprocess
 import sys
@@ -45,27 +46,42 @@ assert_type(LinfClassifier().fit(X, y), LinfClassifier)
 assert_type(BallPartitionClassifier().fit(X, y), BallPartitionClassifier)
 assert_type(Coclustering().fit(X), Coclustering)
 assert_type(DataGridClustering().fit(X), DataGridClustering)
-assert_type(MODLDiscretizer().fit(X, y), MODLDiscretizer)
+assert_type(MODLDiscretizer().fit(X, y).partitions_["size"], IntervalPartition)
+assert_type(MODLGrouper().fit(X, y).partitions_["size"], GroupPartition)
 
 save(classifier, "model.json")
 assert_type(load("model.json"), Model)
 loaded = load("model.json", NaiveBayes)
 assert_type(loaded, NaiveBayes)
 print(loaded.predict(X), loaded.reasons(X)[0], __version__)
-print(BallPartitionClassifier, CoclusteringClassifier, DataGridEnsembleClassifier, MODLGrouper)
+print(BallPartitionClassifier, CoclusteringClassifier, DataGridEnsembleClassifier)
 print(bound_posterior, explore, gabriel_graph, rank_pairs)
 """
 
 
+def _snippets(folder):
+    """Write the examples of each page of the guide as a module."""
+    pages = (Path(__file__).parents[1] / "docs" / "guide").glob("*.md")
+    for page in sorted(pages):
+        examples = doctest.DocTestParser().get_examples(page.read_text("utf-8"))
+        if examples:
+            module = folder / f"guide_{page.stem.replace('-', '_')}.py"
+            module.write_text("".join(example.source for example in examples))
+            yield module
+
+
 @pytest.mark.slow
-def test_mypy_strict_accepts_every_public_name(tmp_path):
+def test_mypy_strict_accepts_every_public_name_and_the_guide(tmp_path):
     pytest.importorskip("mypy")
     user = tmp_path / "user.py"
     user.write_text(USER.format(names=",\n    ".join(damier.__all__)))
-    program = [sys.executable, "-m", "mypy", "--strict", "--follow-imports=silent", "--config-file="]
+    # What the guide says of scikit-learn and others, which have no types, is not looked at.
+    options = ("--strict", "--follow-imports=silent", "--ignore-missing-imports", "--config-file=")
+    program = [sys.executable, "-m", "mypy", *options]
+    files = [user, *_snippets(tmp_path)]
     environment = {**os.environ, "MYPYPATH": str(Path(damier.__file__).parents[1])}
     done = subprocess.run(
-        [*program, "--cache-dir", str(tmp_path / "cache"), str(user)],
+        [*program, "--cache-dir", str(tmp_path / "cache"), *map(str, files)],
         capture_output=True,
         text=True,
         env=environment,

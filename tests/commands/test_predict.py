@@ -41,7 +41,7 @@ def folder(tmp_path_factory):
     customers(1).to_csv(folder / "new.csv", index=False)
     done = run(
         *("report", folder / "train.csv", "-t", "left", "-o", folder / "page.html", "--grid", "0"),
-        *("--drop", "id", "--no-classifier"),
+        *("--drop", "id", "--no-classifier", "--labels", "brackets"),
         *("--save-model", folder / "model.json", "--parts", folder / "parts.csv"),
     )
     assert done.exit_code == 0, done.output

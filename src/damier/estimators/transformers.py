@@ -16,7 +16,7 @@ from damier.fit.encoding import fit_encoding
 from damier.fit.partitions import Search, SemiSupervised
 from damier.intake import Column, Table, as_categorical, as_numeric
 from damier.models.encoding import ENCODINGS, Encode, Encoding, FeatureNames
-from damier.models.partition import AnyPartition
+from damier.models.partition import AnyPartition, GroupPartition, IntervalPartition
 from damier.search.run import ProgressCallback
 
 
@@ -35,7 +35,8 @@ class _PartitionTransformer(TransformerMixin, WithSummary, TableEstimator):
     search: Search
     feature_names: FeatureNames
     sparse_output: bool
-    partitions_: dict[str, AnyPartition]
+    partitions_: Any
+    levels_: dict[str, float]
     model_: Encoding
     # What a transformer that has no such parameter does.
     semi_supervised: SemiSupervised = None
@@ -206,6 +207,8 @@ class MODLDiscretizer(_PartitionTransformer):
         "semi_supervised": [StrOptions({"criterion", "bounds"}), None],
     }
 
+    partitions_: dict[str, IntervalPartition]
+
     def __init__(
         self,
         *,
@@ -285,6 +288,8 @@ class MODLGrouper(_PartitionTransformer):
     >>> (grouper.transform({"colour": ["red", "blue", "pink"]}) >= 0).ravel()
     array([ True,  True, False])
     """
+
+    partitions_: dict[str, GroupPartition]
 
     def __init__(
         self,
@@ -378,6 +383,8 @@ class MODLEncoder(_PartitionTransformer):
         **MODLDiscretizer._parameter_constraints,
         "group_classes": ["boolean"],
     }
+
+    partitions_: dict[str, AnyPartition]
 
     def __init__(
         self,
