@@ -129,6 +129,22 @@ def test_the_columns_of_grids(data):
     assert cells["parts"].min() >= 1
 
 
+def test_the_axes_of_a_coclustering():
+    table = np.random.default_rng(0).poisson(np.kron([[4.0, 0.2], [0.2, 3.0]], np.ones((10, 8))))
+    table[:, 3] = 0
+    found = damier.Coclustering().fit(table)
+    summary = found.summary_
+    assert summary["values"].tolist() == [20, 16]
+    assert summary["clusters"].tolist() == [
+        len(set(found.row_labels_)),
+        len(set(found.column_labels_) - {-1}),
+    ]
+    assert summary["empty"].tolist() == [0, 1]
+    i, j = np.nonzero(table)
+    pairs = pl.DataFrame({"customer": i, "product": j})
+    assert damier.Coclustering().fit(pairs).summary_["name"].to_list() == ["customer", "product"]
+
+
 def test_missing_values_are_not_distinct_values():
     table = read_table({"n": [1.0, None, 1.0, 2.0], "t": ["a", None, "a", "b"], "e": [None] * 4})
     assert [column.n_distinct for column in table] == [2, 2, 0]

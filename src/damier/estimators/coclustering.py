@@ -18,7 +18,7 @@ from damier.estimators._sklearn import UNUSED, Interval, fit_context
 from damier.fit.coclusters import fit_coclustering
 from damier.intake import Table, read_table
 from damier.intake.counts import count_pairs, read_counts, refuse_masked
-from damier.intake.frames import as_frame
+from damier.intake.frames import as_frame, make_frame
 from damier.intake.table import IntArray
 from damier.models.coclustering import AxisName, CoclusterAxis, CoclusteringModel
 from damier.search.run import ProgressCallback, Run, count_threads
@@ -51,6 +51,8 @@ class Coclustering(BiclusterMixin, BaseEstimator):
         neighbouring numbers.
     column_labels_ : array of shape (n_columns,)
         Cluster of each column.
+    summary_ : frame
+        One row per axis: name, values, clusters, empty (values without any instance).
     row_names_, column_names_ : arrays
         What the rows and columns stand for: their positions, or the values of a frame of pairs.
     cost_, null_cost_ : float
@@ -193,6 +195,21 @@ class Coclustering(BiclusterMixin, BaseEstimator):
         self.level_ = model.level
 
     # ----- answers
+
+    @property
+    def summary_(self) -> Any:
+        """Both axes as a frame: name, values, clusters, and values without any instance."""
+        check_is_fitted(self)
+        sides = (self.model_.rows, self.model_.columns)
+        return make_frame(
+            {
+                "name": [side.name for side in sides],
+                "values": [len(side.labels) for side in sides],
+                "clusters": [side.n_clusters for side in sides],
+                "empty": [int((side.labels < 0).sum()) for side in sides],
+            },
+            self.model_.library,
+        )
 
     @property
     def rows_(self) -> npt.NDArray[np.bool_]:
