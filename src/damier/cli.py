@@ -1,4 +1,4 @@
-"""The command line: ``damier report``, ``damier predict`` and ``damier cocluster``."""
+"""The command line: ``damier report``, ``predict``, ``cocluster`` and ``sql``."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from damier.commands import cocluster, predict, report
+from damier.commands import cocluster, predict, report, sql
 from damier.version import __version__
 
 app = typer.Typer(
@@ -24,6 +24,7 @@ app = typer.Typer(
 app.command(epilog=report.EPILOG)(report.report)
 app.command(epilog=predict.EPILOG)(predict.predict)
 app.command(epilog=cocluster.EXAMPLES)(cocluster.cocluster)
+app.command(epilog=sql.EXAMPLES)(sql.sql)
 
 
 def _print_version(asked: bool) -> None:
