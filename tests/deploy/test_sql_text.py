@@ -382,7 +382,7 @@ def test_the_command(tmp_path):
     for wrong, code, message in (
         (["-d", "access", "--table", "t"], 1, "unknown dialect"),
         (["-d", "duckdb", "--table", "t", "--type", "when"], 2, "COLUMN=TYPE"),
-        (["-d", "duckdb", "--table", "t", "--output", "rule"], 1, "output must be"),
+        (["-d", "duckdb", "--table", "t", "--what", "rule"], 1, "output must be"),
     ):
         done = run(app, ["sql", str(path), *wrong])
         assert (done.exit_code, message in done.output) == (code, True), done.output

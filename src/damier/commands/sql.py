@@ -7,12 +7,12 @@ from typing import Annotated, Any
 
 import typer
 
-from damier.commands.common import WRONG_COMMAND, WRONG_DATA, check_writable, data_problems, note, stop, write
+from damier.commands.common import WRONG_COMMAND, WRONG_DATA, check_outputs, data_problems, note, stop, write
 
 EXAMPLES = (
     "[bold]Examples[/bold]\n\n"
     "[cyan]damier sql model.json -d postgres --table visits --keep id[/cyan]   probabilities of each row\n\n"
-    "[cyan]damier sql model.json -d duckdb --table visits --output class -o score.sql[/cyan]\n\n"
+    "[cyan]damier sql model.json -d duckdb --table visits --what class -o score.sql[/cyan]\n\n"
     "[cyan]damier sql model.json -d snowflake --table visits --create view SCORES[/cyan]\n\n"
     "[cyan]damier sql model.json -d bigquery --table visits --format dbt -o models/scores.sql[/cyan]\n\n"
     "Needs [cyan]pip install 'damier\\[sql]'[/cyan]. Names are written as stored, quoted."
@@ -34,7 +34,7 @@ def sql(
     output: Annotated[
         str | None,
         typer.Option(
-            "--output",
+            "--what",
             metavar="WHAT",
             help="proba, class, parts, onehot, evidence, rule, cell, cluster; default: what the model gives.",
         ),
@@ -57,11 +57,12 @@ def sql(
         str | None, typer.Option("--note", metavar="TEXT", help="A line for the comment, such as a date.")
     ] = None,
     path: Annotated[
-        Path | None, typer.Option("--to", "-o", metavar="FILE", help="Write to a file instead of the screen.")
+        Path | None,
+        typer.Option("--output", "-o", metavar="FILE", help="Write to a file instead of the screen."),
     ] = None,
 ) -> None:
     """Write a saved model as SQL, to score a table where it lives."""
-    check_writable(path)
+    check_outputs((model,), (path,))
     if not model.is_file():
         raise stop(f"no file {str(model)!r}: name a model saved by damier.deploy.save", WRONG_COMMAND)
     held = dict(_typed(one) for one in types or ())
