@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import itertools
 import math
-import os
-import subprocess
-import sys
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -273,31 +270,6 @@ def test_read_only_input_and_threads():
         together = list(pool.map(lambda p: discretize(*p), problems))
     for a, b in zip(alone, together, strict=True):
         same(a, b)
-
-
-def test_without_the_compiler():
-    script = """
-import numpy as np
-from damier.search.axis import ordered
-from damier.search.axis.ordered import discretize
-x = np.arange(60.0) % 37
-for n_classes in (2, 3):
-    codes = (x // 13 % n_classes).astype(np.int32)
-    for search in ("exact", "greedy"):
-        print(discretize(x, codes, n_classes, search=search).counts.tolist())
-"""
-    told = [
-        subprocess.run(
-            [sys.executable, "-c", script],
-            env={**os.environ, "NUMBA_DISABLE_JIT": jit, "PYTHONPATH": os.pathsep.join(sys.path)},
-            capture_output=True,
-            text=True,
-            check=True,
-        ).stdout
-        for jit in ("0", "1")
-    ]
-    assert told[0] == told[1]
-    assert "[" in told[0]
 
 
 def ranks_optimum(counts, penalty):

@@ -1,0 +1,97 @@
+"""How time and memory grow: each case in a process of its own, at sizes that double.
+
+    python -m benchmarks.growth
+    python -m benchmarks.growth --only encoder_classes grid_columns --quick
+
+``memory`` is the most that a fit held beyond what the process held before (Linux only), and ``of table`` what
+multiple that is of the table's own size. ``exponent`` is that of the CPU seconds from one size to the next.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import subprocess
+import sys
+from collections.abc import Callable
+from functools import partial
+
+from benchmarks.records import Record, run
+
+# A case makes X, y (None without a target) and an estimator for a size; a tiny fit loads the kernels first.
+PROGRAM = r"""
+import json, sys, time, warnings
+import numpy as np, scipy.sparse as sp
+import damier
+warnings.simplefilter("ignore")
+case, size = sys.argv[1], int(sys.argv[2])
+rng = np.random.default_rng(0)
+def make(case, size):
+    if case == "encoder_classes":
+        n = 100_000 if size > 50 else 2_000
+        X = rng.normal(size=(n, 3)); y = (rng.integers(0, size, n) + (X[:, 0] > 0) * (size // 2)) % size
+        return X, y, damier.MODLEncoder()
+    if case == "untargeted_rows":
+        X = rng.normal(size=(size, 4)); X[:, 1] += X[:, 0]
+        return X, None, damier.DataGridClustering()
+    if case == "grid_columns":
+        X = rng.normal(size=(200, size)); y = (X[:, 0] > 0) ^ (X[:, 1] > 0)
+        return X, y, damier.DataGridClassifier()
+    if case == "linf_classes":
+        n = 100_000 if size > 5 else 2_000
+        y = rng.integers(0, size, n); X = rng.normal(size=(n, 10)) + rng.normal(size=(size, 10))[y]
+        return X, y, damier.LinfClassifier()
+    if case == "cocluster_ones":
+        side = max(40, int((size * 4) ** 0.5)); k = side // 20
+        rows, columns = rng.integers(0, side, size), rng.integers(0, side // 20 * 20, size)
+        near = rng.random(size) < 0.5
+        columns[near] = (rows[near] // k * k + rng.integers(0, k, near.sum())) % side
+        table = sp.csr_array((np.ones(size, np.int64), (rows, columns)), shape=(side, side))
+        table.sum_duplicates(); table.data[:] = 1
+        return table, None, damier.Coclustering(random_state=0)
+def held(what):
+    with open("/proc/self/status") as lines:
+        return next(int(line.split()[1]) * 1024 for line in lines if line.startswith(what))
+tiny = dict(encoder_classes=20, untargeted_rows=300, grid_columns=4, linf_classes=3, cocluster_ones=800)
+X, y, estimator = make(case, tiny[case]); estimator.fit(X) if y is None else estimator.fit(X, y)
+X, y, estimator = make(case, size)
+table = X.data.nbytes + X.indices.nbytes + X.indptr.nbytes if sp.issparse(X) else X.nbytes
+before = held("VmRSS:")
+with open("/proc/self/clear_refs", "w") as file: file.write("5")  # the highest mark begins anew
+start = time.process_time()
+estimator.fit(X) if y is None else estimator.fit(X, y)
+print(json.dumps([time.process_time() - start, held("VmHWM:") - before, table]))
+"""
+
+CASES: dict[str, tuple[str, tuple[int, ...]]] = {
+    "encoder_classes": ("MODLEncoder, 100,000 rows x 3, by classes", (1250, 2500, 5000)),
+    "untargeted_rows": ("DataGridClustering, 4 columns, by rows", (25_000, 50_000, 100_000)),
+    "grid_columns": ("DataGridClassifier, 200 rows, by columns", (5_000, 10_000, 20_000)),
+    "linf_classes": ("LinfClassifier, 100,000 rows x 10, by classes", (25, 50, 100)),
+    "cocluster_ones": ("Coclustering, a sparse table, by ones", (1_250_000, 2_500_000, 5_000_000)),
+}
+
+
+def grow(case: str, record: Record, options: argparse.Namespace) -> None:
+    """Measure one case at each of its sizes."""
+    title, sizes = CASES[case]
+    previous = None
+    for size in sizes[:-1] if options.quick else sizes:
+        done = subprocess.run(
+            [sys.executable, "-c", PROGRAM, case, str(size)], capture_output=True, text=True, check=False
+        )
+        if done.returncode:
+            raise RuntimeError(f"{case} at {size}: {done.stderr.strip().splitlines()[-1]}")
+        seconds, memory, table = json.loads(done.stdout.splitlines()[-1])
+        exponent = "" if previous is None else f"{math.log2(seconds / previous):.2f}"
+        previous = seconds
+        cells = [size, seconds, exponent, f"{memory / 1e6:.0f} MB", f"{memory / table:.1f}"]
+        record.row(title, ["size", "CPU seconds", "exponent", "memory", "of table"], cells)
+    record.close(title)
+
+
+PARTS: dict[str, Callable[[Record, argparse.Namespace], None]] = {case: partial(grow, case) for case in CASES}
+
+if __name__ == "__main__":
+    run("growth", __doc__, PARTS)
