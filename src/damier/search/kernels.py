@@ -18,6 +18,7 @@ import numpy.typing as npt
 from numba.core.caching import FunctionCache
 
 from damier.criteria import log_factorials
+from damier.search.lowering import ALLOCATING, BARE, LOWERED
 
 IntArray = npt.NDArray[np.int64]
 CodeArray = npt.NDArray[np.int32]
@@ -74,6 +75,8 @@ def compiled(**options: Any) -> Callable[[Callable[..., Any]], Any]:
 
     def decorate(function: Callable[..., Any]) -> Any:
         dispatcher = compile_function(function)
+        if "pipeline_class" in options:  # only lowered: there is no code to keep
+            return dispatcher
         try:
             # As njit(cache=True) does, which fails where no place can be written to.
             dispatcher._cache = _Cache(function)
@@ -84,10 +87,13 @@ def compiled(**options: Any) -> Callable[[Callable[..., Any]], Any]:
     return decorate
 
 
-# Compiled functions that Python calls.
-kernel = compiled()
-# Compiled functions that only kernels call: without a way in from Python they take half the time to compile.
-inner = compiled(no_cpython_wrapper=True, no_cfunc_wrapper=True)
+# Compiled functions that Python calls; those that neither allocate nor return arrays are bare: they need
+# no counts of references, which take a fifth of the time to compile.
+kernel = compiled(**ALLOCATING)
+bare_kernel = compiled(**BARE)
+# Compiled functions that only kernels call: not coded by themselves. Most allocate nothing.
+inner = compiled(**LOWERED, **BARE)
+allocating_inner = compiled(**LOWERED, **ALLOCATING)
 
 # Beyond the table Stirling's series is exact to the last digit, so the table need not grow with the data.
 _LARGEST_TABLE = 1 << 21
@@ -100,7 +106,7 @@ def factorial_table(largest: int) -> FloatArray:
     return log_factorials(min(largest, _LARGEST_TABLE))
 
 
-@kernel
+@bare_kernel
 def log_factorial(table: FloatArray, n: int) -> float:
     """Read log n!, from the table where it reaches."""
     if n < table.shape[0]:

@@ -22,7 +22,16 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from damier.search.kernels import BoolArray, CodeArray, FloatArray, IntArray, inner, kernel, scatter
+from damier.search.kernels import (
+    BoolArray,
+    CodeArray,
+    FloatArray,
+    IntArray,
+    allocating_inner,
+    bare_kernel,
+    inner,
+    scatter,
+)
 from damier.search.run import Run, Stopped
 
 # A cost must fall by more than rounding errors.
@@ -71,7 +80,7 @@ def _prior(n_variables: int, selected: float) -> float:
     return cost
 
 
-@inner
+@allocating_inner
 def _normalise(scores: FloatArray, y: int, others: FloatArray) -> float:
     """Set the probabilities of the other classes of one row; return that of its own."""
     top = scores.max()
@@ -86,7 +95,7 @@ def _normalise(scores: FloatArray, y: int, others: FloatArray) -> float:
     return mine  # type: ignore[no-any-return]
 
 
-@inner
+@allocating_inner
 def _restart(problem: Problem, state: State) -> None:
     """Set all weights to zero."""
     n_rows, n_variables = problem.target.size, state.weights.size
@@ -218,7 +227,7 @@ def _try_step(problem: Problem, state: State, k: int, step: float) -> bool:
     return True
 
 
-@inner
+@allocating_inner
 def _select(problem: Problem, state: State, order: IntArray, mean: FloatArray, stop: Any) -> float:
     """Select whole variables, in forward and backward passes.
 
@@ -284,7 +293,7 @@ def _step_weights(problem: Problem, state: State, order: IntArray, stop: Any) ->
         step /= 2
 
 
-@kernel
+@bare_kernel
 def search_weights(
     problem: Problem,
     state: State,

@@ -22,6 +22,7 @@ from damier.search.kernels import (
     CodeArray,
     FloatArray,
     IntArray,
+    allocating_inner,
     factorial_table,
     inner,
     kernel,
@@ -126,7 +127,7 @@ def _entropy(rows: int, own: int) -> float:
     return rows * math.log(rows) - own * math.log(own) - other * math.log(other)
 
 
-@inner
+@allocating_inner
 def _trace(parent: CodeArray, n_elements: int) -> IntArray:
     """Read the starts of the parts backwards from the parent of each end."""
     n_parts = 0

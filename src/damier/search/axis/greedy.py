@@ -14,7 +14,7 @@ from __future__ import annotations
 import numpy as np
 
 from damier.search.axis.costs import part_cost
-from damier.search.axis.rows import Axis, part_counts
+from damier.search.axis.rows import Axis
 from damier.search.kernels import CodeArray, FloatArray, IntArray, inner, kernel, log_factorial
 
 # Cost differences below this are rounding; equal merges are then made from left to right.
@@ -57,24 +57,67 @@ def _settle(heap: IntArray, place: IntArray, key: FloatArray, at: int, size: int
 
 
 @inner
-def _joint_cost(counts: IntArray, a: int, b: int, extra: int, table: FloatArray) -> float:
-    """Cost of the elements ``a`` and ``b`` as one part."""
+def _joint_cost(
+    cls: CodeArray,
+    cnt: IntArray,
+    ptr: IntArray,
+    stop: IntArray,
+    a: int,
+    b: int,
+    extra: int,
+    table: FloatArray,
+) -> float:
+    """Cost of two parts as one; part ``a`` holds the entries ptr[a] .. stop[a], in the order of classes."""
     n = 0
     cost: float = 0.0
-    for j in range(counts.shape[1]):
-        c = counts[a, j] + counts[b, j]
+    i, k = ptr[a], ptr[b]
+    while i < stop[a] and k < stop[b]:
+        j, other = cls[i], cls[k]
+        c = 0
+        if j <= other:
+            c += cnt[i]
+            i += 1
+        if other <= j:
+            c += cnt[k]
+            k += 1
         n += c
         cost -= log_factorial(table, c)
+    for rest in range(i, stop[a]):
+        n += cnt[rest]
+        cost -= log_factorial(table, cnt[rest])
+    for rest in range(k, stop[b]):
+        n += cnt[rest]
+        cost -= log_factorial(table, cnt[rest])
     cost += log_factorial(table, n + extra) - log_factorial(table, extra)
     return cost
 
 
 @inner
-def _merge_key(counts: IntArray, cost: FloatArray, a: int, b: int, extra: int, table: FloatArray) -> float:
-    """Return what merging the elements ``a`` and ``b`` adds to the cost, in units of the resolution."""
-    added = _joint_cost(counts, a, b, extra, table) - cost[a] - cost[b]
-    steps: float = np.rint(added / _RESOLUTION)
-    return steps
+def _join(
+    cls: CodeArray, cnt: IntArray, ptr: IntArray, stop: IntArray, a: int, b: int, joined: IntArray
+) -> None:
+    """Write the entries of two neighbouring parts, in the order of classes, where those of ``a`` begin.
+
+    They never need more room than both had. ``joined`` is working space, two numbers for each class.
+    """
+    i, k, n = ptr[a], ptr[b], 0
+    while i < stop[a] or k < stop[b]:
+        from_a = i < stop[a] and (k == stop[b] or cls[i] <= cls[k])
+        from_b = k < stop[b] and (i == stop[a] or cls[k] <= cls[i])
+        joined[n, 1] = 0
+        if from_a:
+            joined[n, 0] = cls[i]
+            joined[n, 1] += cnt[i]
+            i += 1
+        if from_b:
+            joined[n, 0] = cls[k]
+            joined[n, 1] += cnt[k]
+            k += 1
+        n += 1
+    stop[a] = ptr[a] + n
+    for i in range(n):
+        cls[ptr[a] + i] = joined[i, 0]
+        cnt[ptr[a] + i] = joined[i, 1]
 
 
 @kernel
@@ -93,11 +136,16 @@ def merge_greedily(
     at which the cost was least; the cuts of that partition are the last ones of the list.
     """
     n = ptr.shape[0] - 1
-    counts = part_counts(cls, cnt, ptr, np.arange(n), n_classes)
+    # Entries, not a count for each class: of many classes a part holds few. The last part is empty.
+    cls, cnt = cls.copy(), cnt.copy()
+    stop = np.empty(n + 1, np.int64)
+    for e in range(n + 1):
+        stop[e] = ptr[min(e + 1, n)]
+    joined = np.empty((n_classes, 2), np.int64)
     cost = np.empty(n, np.float64)
     additive = 0.0
     for e in range(n):
-        cost[e] = part_cost(table, counts[e], extra)
+        cost[e] = _joint_cost(cls, cnt, ptr, stop, e, n, extra, table)
         additive += cost[e]
     left = np.arange(-1, n - 1)
     right = np.arange(1, n + 1)
@@ -105,7 +153,8 @@ def merge_greedily(
     heap = np.arange(max(n - 1, 0))
     place = np.arange(n)
     for e in range(n - 1):
-        key[e] = _merge_key(counts, cost, e, e + 1, extra, table)
+        added = _joint_cost(cls, cnt, ptr, stop, e, e + 1, extra, table) - cost[e] - cost[e + 1]
+        key[e] = np.rint(added / _RESOLUTION)
     for at in range(n - 1):
         _settle(heap, place, key, at, at + 1)
     removed = np.empty(max(n - 1, 0), np.int64)
@@ -122,29 +171,26 @@ def merge_greedily(
         e = heap[0]
         gone = right[e]
         removed[n - parts] = gone
-        merged = _joint_cost(counts, e, gone, extra, table)
+        merged = _joint_cost(cls, cnt, ptr, stop, e, gone, extra, table)
         additive += merged - cost[e] - cost[gone]
         cost[e] = merged
-        for j in range(n_classes):
-            counts[e, j] += counts[gone, j]
+        _join(cls, cnt, ptr, stop, e, gone, joined)
         right[e] = right[gone]
         size = parts - 2
         # The pair that began at ``gone`` leaves the heap; the pair that begins at ``e`` takes its new key.
         leaving = gone if right[e] < n else e
         if right[e] < n:
             left[right[e]] = e
-            key[e] = _merge_key(counts, cost, e, right[e], extra, table)
         hole = place[leaving]
         if hole < size:
             heap[hole] = heap[size]
             place[heap[hole]] = hole
             _settle(heap, place, key, hole, size)
-        if right[e] < n:
-            _settle(heap, place, key, place[e], size)
-        if left[e] >= 0:
-            e = left[e]
-            key[e] = _merge_key(counts, cost, e, right[e], extra, table)
-            _settle(heap, place, key, place[e], size)
+        for a in (e, left[e]):
+            if a >= 0 and right[a] < n:
+                added = _joint_cost(cls, cnt, ptr, stop, a, right[a], extra, table) - cost[a] - cost[right[a]]
+                key[a] = np.rint(added / _RESOLUTION)
+                _settle(heap, place, key, place[a], size)
     return removed, best_parts
 
 

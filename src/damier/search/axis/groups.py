@@ -10,7 +10,15 @@ are whatever the rows are counted by: input parts when classes are grouped, cell
 import numpy as np
 
 from damier.search.axis.costs import Price, part_cost
-from damier.search.kernels import BoolArray, FloatArray, IntArray, inner, kernel, log_factorial
+from damier.search.kernels import (
+    BoolArray,
+    FloatArray,
+    IntArray,
+    allocating_inner,
+    inner,
+    kernel,
+    log_factorial,
+)
 
 # Improvements below this are rounding: with them a search could turn in circles.
 _LEAST_GAIN = 1e-9
@@ -175,7 +183,7 @@ def cut_merges(groups: IntArray, pairs: IntArray, n_groups: int) -> IntArray:
     return cut
 
 
-@inner
+@allocating_inner
 def close_gaps(groups: IntArray) -> tuple[IntArray, int]:
     """Return the groups numbered 0, 1, 2, ... in the order they have, without gaps, and their number."""
     number = np.zeros(groups.max() + 1, np.int64)

@@ -184,30 +184,23 @@ def _search_corners(axis: Axis, penalty: FloatArray) -> Partition:
 
 def _search_blocks(axis: Axis, penalty: FloatArray, search: Search) -> Partition:
     """Greedy merge of small blocks, exact search over the last cuts to go, improvement at full resolution."""
-    table = factorial_table(axis.total + axis.n_classes)
-    blocks = block_starts(axis.cnt, axis.ptr, -(-axis.total // _MOST_BLOCKS))
-    coarse = axis if blocks.shape[0] == axis.n_elements else axis.coarsened(blocks)
-    widest, reach = (3, axis.n_elements) if coarse is axis else (2, _REACH)
     extra = axis.n_classes - 1
-    removed, n_parts = merge_greedily(
-        coarse.cls, coarse.cnt, coarse.ptr, axis.n_classes, extra, table, penalty
-    )
+    table = factorial_table(axis.total + axis.n_classes)
+    removed, n_parts, n_blocks = _merge_blocks(axis, penalty, extra, table, _MOST_BLOCKS)
+    widest, reach = (3, axis.n_elements) if n_blocks == axis.n_elements else (2, _REACH)
 
     def improved(starts: IntArray) -> IntArray:
         return improve(axis, extra, table, penalty, starts, widest=widest, reach=reach)
 
     if search == "greedy":
-        starts = _with_zero(blocks[removed[removed.shape[0] + 1 - n_parts :]])
-        return Partition(improved(starts), 0.0, False)
-    starts = _search_among(axis, penalty, _with_zero(blocks[removed[-_LAST_CUTS:]]))
-    starts = improved(starts)
+        return Partition(improved(_last(removed, n_parts - 1)), 0.0, False)
+    starts = improved(_search_among(axis, penalty, _last(removed, _LAST_CUTS)))
     if starts.shape[0] > 1:
         # Once more, among finer cuts and those ever closer to the ones found: cuts move together.
         steps = np.unique((2.0 ** np.arange(0, 12, 0.25)).astype(np.int64))
-        finer = _with_zero(blocks[removed[-4 * _LAST_CUTS :]])
+        finer = _last(removed, 4 * _LAST_CUTS)
         finer = _around(axis, starts, np.concatenate((-steps, [0], steps)), finer)
-        starts = _search_among(axis, penalty, finer, guess=starts.shape[0])
-        starts = improved(starts)
+        starts = improved(_search_among(axis, penalty, finer, guess=starts.shape[0]))
     return Partition(starts, 0.0, False)
 
 
@@ -239,13 +232,20 @@ def merge_and_improve(
     array([0, 2])
     """
     table = factorial_table(axis.total + max(axis.n_classes, extra))
+    removed, n_parts, _ = _merge_blocks(axis, penalty, extra, table, most_blocks)
+    return improve(axis, extra, table, penalty, _last(removed, n_parts - 1))
+
+
+def _merge_blocks(
+    axis: Axis, penalty: FloatArray, extra: int, table: FloatArray, most_blocks: int
+) -> tuple[IntArray, int, int]:
+    """Merge blocks; return the cuts as they went, the best number of parts, that of blocks."""
     blocks = block_starts(axis.cnt, axis.ptr, -(-axis.total // most_blocks))
     coarse = axis if blocks.shape[0] == axis.n_elements else axis.coarsened(blocks)
     removed, n_parts = merge_greedily(
         coarse.cls, coarse.cnt, coarse.ptr, axis.n_classes, extra, table, penalty
     )
-    starts = _with_zero(blocks[removed[removed.shape[0] + 1 - n_parts :]])
-    return improve(axis, extra, table, penalty, starts)
+    return blocks[removed], n_parts, blocks.shape[0]
 
 
 def _search_among(axis: Axis, penalty: FloatArray, starts: IntArray, **options: int) -> IntArray:
@@ -259,6 +259,6 @@ def _around(axis: Axis, starts: IntArray, steps: IntArray, others: IntArray) -> 
     return np.union1d(others, near[(near > 0) & (near < axis.n_elements)])
 
 
-def _with_zero(cuts: IntArray) -> IntArray:
-    """Give the starts of the parts left by these cuts."""
-    return np.concatenate((np.zeros(1, np.int64), np.sort(cuts)))
+def _last(removed: IntArray, n_cuts: int) -> IntArray:
+    """Give the starts of the parts that the last cuts to go make."""
+    return np.concatenate((np.zeros(1, np.int64), np.sort(removed[max(0, removed.shape[0] - n_cuts) :])))

@@ -210,14 +210,8 @@ def discretize_partly_labeled(
 
     Parameters
     ----------
-    values : float64 array of shape (N,)
-        The column; NaN is missing and sorts before every number.
-    codes : int32 array of shape (N,)
-        Classes, 0 .. ``n_classes - 1``, and -1 where there is no label.
-    n_classes : int
-        Number of classes J.
-    weights : int64 array of shape (N,), optional
-        How many times each row counts.
+    values, codes, n_classes, weights
+        As in :func:`discretize`, and code -1 where a row has no label.
     search : {"auto", "greedy", "exact"}
         "auto" tries every cut of up to 768 distinct values and proves the optimum; beyond, it chooses among
         cuts that the labeled rows propose. "greedy" always does the latter. "exact" tries every cut of up to

@@ -14,7 +14,7 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from damier.search.kernels import CodeArray, FloatArray, IntArray, inner, kernel
+from damier.search.kernels import CodeArray, FloatArray, IntArray, bare_kernel, inner, kernel
 
 Scalar = TypeVar("Scalar", bound=np.generic)
 
@@ -83,7 +83,7 @@ class Values:
         return below, above
 
 
-@kernel
+@bare_kernel
 def _whole_range(values: FloatArray) -> tuple[float, float, int]:
     """Least and greatest value if all that are not missing are whole numbers, else (1, 0); missing count."""
     lo, hi, missing = np.inf, -np.inf, 0
@@ -98,7 +98,7 @@ def _whole_range(values: FloatArray) -> tuple[float, float, int]:
     return lo, hi, missing
 
 
-@kernel
+@bare_kernel
 def _count_whole(values: FloatArray, codes: CodeArray, weights: IntArray, lo: float, table: IntArray) -> None:
     """Add the rows to ``table[value - lo + 1, class]``; row 0 is for missing values."""
     weighted = weights.shape[0] > 0

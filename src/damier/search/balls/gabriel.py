@@ -22,7 +22,7 @@ from scipy.spatial import cKDTree
 from scipy.spatial.distance import cdist
 
 from damier.search.balls.memory import check_memory
-from damier.search.kernels import FloatArray, IntArray, inner, kernel
+from damier.search.kernels import FloatArray, IntArray, allocating_inner, inner, kernel
 from damier.search.run import Run, Stopped
 
 Metric = str | Callable[[Any, Any], float]
@@ -150,7 +150,7 @@ def _box_tree(points: FloatArray) -> tuple[IntArray, Boxes]:
     return order, Boxes(whole[0], whole[1], np.array(lows), np.array(highs), whole[2])
 
 
-@inner
+@allocating_inner
 def _first_pairs(pairs: IntArray, n_pairs: int, room: int) -> IntArray:
     """Copy the first pairs into an array of ``room`` pairs."""
     # A loop: an assignment of slices, and the messages of its errors, would take seconds to compile.

@@ -22,7 +22,15 @@ from scipy.special import gammaln
 from damier.criteria.balls import Prior, ball_label_cost, ball_split_cost, ball_unsplit_cost
 from damier.search.balls.memory import check_memory
 from damier.search.balls.waves import WIDTH, BallList, list_balls
-from damier.search.kernels import CodeArray, FloatArray, IntArray, WordArray, inner, kernel
+from damier.search.kernels import (
+    CodeArray,
+    FloatArray,
+    IntArray,
+    WordArray,
+    allocating_inner,
+    bare_kernel,
+    kernel,
+)
 from damier.search.run import Run, Stopped
 
 _BATCH = WIDTH
@@ -274,7 +282,7 @@ def _induce(indptr: IntArray, indices: CodeArray, members: IntArray) -> tuple[In
     return starts, kept[:at].copy()
 
 
-@inner
+@allocating_inner
 def _distances_to(indptr: IntArray, indices: CodeArray, sources: IntArray) -> IntArray:
     """Edges from each node to the nearest source; the number of nodes where no source can be reached."""
     n = indptr.shape[0] - 1
@@ -315,7 +323,7 @@ def _ball_members(indptr: IntArray, indices: CodeArray, centre: int, radius: int
     return members[:size].copy()
 
 
-@kernel
+@bare_kernel
 def _tally(
     balls: CodeArray,
     costs: FloatArray,
@@ -348,7 +356,7 @@ def _tally(
     return n_new
 
 
-@kernel
+@bare_kernel
 def _cheapest_size(n_of_size: IntArray, best_cost: FloatArray) -> int:
     """Size of the ball that costs least, rank included; the largest on a tie, 0 where there is no ball."""
     least = np.inf

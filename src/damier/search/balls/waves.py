@@ -23,6 +23,7 @@ from damier.search.kernels import (
     FloatArray,
     IntArray,
     WordArray,
+    allocating_inner,
     count_bits,
     inner,
     kernel,
@@ -100,7 +101,7 @@ def _step(indptr: IntArray, indices: CodeArray, seen: WordArray, after: WordArra
         after[w, 3] = d
 
 
-@inner
+@allocating_inner
 def _count_new(
     seen: WordArray,
     before: WordArray,
@@ -158,7 +159,7 @@ def label_bits(in_ball: IntArray, counts: IntArray, log2_factorial: FloatArray) 
     return bits
 
 
-@inner
+@allocating_inner
 def _copied(balls: CodeArray, costs: FloatArray, hashes: WordArray, order: IntArray, room: int) -> BallList:
     """Copy the balls of a list in this order into one with ``room`` places."""
     # Loops: array expressions, and the messages of their errors, would take seconds to compile.

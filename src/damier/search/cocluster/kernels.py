@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from damier.search.kernels import CodeArray, FloatArray, IntArray, inner, kernel, log_factorial
+from damier.search.kernels import CodeArray, FloatArray, IntArray, bare_kernel, inner, kernel, log_factorial
 
 SideArray = npt.NDArray[np.int8]
 SingleArray = npt.NDArray[np.float32]
@@ -97,7 +97,7 @@ def count_profiles(
         lengths[v] = end - begin
 
 
-@kernel
+@bare_kernel
 def fill_cells(values: Profiles, T: CodeArray) -> None:
     """Add the profiles of each cluster's values to ``T`` (other clusters x clusters)."""
     for v in range(values.labels.shape[0]):
@@ -106,7 +106,7 @@ def fill_cells(values: Profiles, T: CodeArray) -> None:
             T[values.cluster[e], j] += values.counts[e]
 
 
-@kernel
+@bare_kernel
 def fill_steps(first: int, last: int, T: CodeArray, lf: FloatArray, steps: SingleArray) -> None:
     """Tabulate ``lf[T + c] - lf[T]`` in float32 for c = 1 .. C, lines ``first`` to ``last`` of ``T``.
 
@@ -199,7 +199,7 @@ def propose_moves(
             proposals[i] = best
 
 
-@kernel
+@bare_kernel
 def apply_moves(
     order: IntArray,
     first: int,

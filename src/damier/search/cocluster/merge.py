@@ -15,7 +15,15 @@ from typing import NamedTuple
 import numpy as np
 
 from damier.search.cocluster.kernels import SideArray, cluster_cost
-from damier.search.kernels import CodeArray, FloatArray, IntArray, inner, kernel, log_factorial
+from damier.search.kernels import (
+    CodeArray,
+    FloatArray,
+    IntArray,
+    allocating_inner,
+    inner,
+    kernel,
+    log_factorial,
+)
 
 
 class Side(NamedTuple):
@@ -63,7 +71,7 @@ def fill_pairs(first: int, step: int, side: Side, lf: FloatArray) -> None:
             D[a, b] = d + alone[a] + alone[b] - _joint_term(T[a], T[b], within, lf)
 
 
-@inner
+@allocating_inner
 def _line_terms(T: CodeArray, lf: FloatArray) -> tuple[FloatArray, IntArray]:
     """Return for each line of ``T`` the sum of ``lf`` over its cells, and its largest cell."""
     J, K = T.shape
@@ -130,7 +138,7 @@ def _cheapest(n_live: int, side: Side) -> int:
     return best
 
 
-@inner
+@allocating_inner
 def _correct_pairs(used: IntArray, x: IntArray, y: IntArray, D: FloatArray, lf: FloatArray) -> None:
     """Correct ``D`` of the other axis before two lines of this one merge.
 
@@ -181,7 +189,7 @@ def _price_pairs(a: int, used: IntArray, n_live: int, side: Side, lf: FloatArray
         D[min(a, c), max(a, c)] = d
 
 
-@inner
+@allocating_inner
 def _merge_lines(a: int, b: int, n_live: int, side: Side, n_other: int, other: Side, lf: FloatArray) -> None:
     """Merge cluster ``b`` of ``side``, one of ``n_live``, into ``a`` and bring both sides up to date."""
     T, N, m, D, live, nearest, _ = side

@@ -11,7 +11,7 @@ import numpy as np
 from scipy import sparse
 
 from damier.search.cocluster.kernels import SingleArray
-from damier.search.kernels import BoolArray, CodeArray, FloatArray, IntArray, kernel
+from damier.search.kernels import BoolArray, CodeArray, FloatArray, IntArray, bare_kernel, kernel
 
 _VECTORS = 24
 
@@ -40,7 +40,7 @@ def singular_vectors(
     return _unit(left), _unit(right)
 
 
-@kernel
+@bare_kernel
 def orthonormalize(lines: SingleArray) -> None:
     """Make the lines orthonormal in place; one that depends on those before it becomes zero.
 

@@ -26,7 +26,7 @@ from damier.search.grid.state import (
     rekey,
     slot_of,
 )
-from damier.search.kernels import IntArray, inner, kernel, uniform
+from damier.search.kernels import IntArray, bare_kernel, inner, uniform
 
 # How often one axis is improved before it is the turn of the next.
 _MOST_PASSES = 20
@@ -138,7 +138,7 @@ def _improve_intervals(problem: Problem, grid: Grid, work: Work, axis: int, may_
     return changed
 
 
-@kernel
+@bare_kernel
 def polish(problem: Problem, grid: Grid, work: Work, axes: IntArray, may_resize: bool, seed: int) -> None:
     """Improve the listed axes in turn, in random order, until none improves; the list is shuffled in place.
 

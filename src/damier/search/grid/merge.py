@@ -21,7 +21,7 @@ from typing import NamedTuple
 import numpy as np
 
 from damier.search.grid.state import TIE, Grid, Problem, StopFlag, Work, load_parts, part_word
-from damier.search.kernels import BoolArray, CodeArray, FloatArray, IntArray, WordArray, inner, kernel
+from damier.search.kernels import BoolArray, CodeArray, FloatArray, IntArray, WordArray, bare_kernel, inner
 
 # In `Sides.after`: a part that was merged away. Chains end with -1.
 _GONE = -2
@@ -264,7 +264,7 @@ def _join_parts(sides: Sides, s: int, keep: int, drop: int) -> None:
     sides.n_parts[s] -= 1
 
 
-@kernel
+@bare_kernel
 def _merge_cells(
     sides: Sides,
     cells: Cells,

@@ -22,9 +22,9 @@ from damier.search.kernels import (
     FloatArray,
     IntArray,
     WordArray,
+    bare_kernel,
     count_bits,
     inner,
-    kernel,
 )
 
 # How often the axes of a set are gone through.
@@ -148,7 +148,7 @@ def _climb_axes(problem: Problem, grid: Grid, work: Work, axes: IntArray, toll: 
             return
 
 
-@kernel
+@bare_kernel
 def climb(
     problem: Problem, grid: Grid, work: Work, target: FloatArray, start: CodeArray, group: CodeArray,
     sets: IntArray, others: IntArray, toll: float, scores: FloatArray,
@@ -175,7 +175,7 @@ def climb(
         scores[t] = abs(total)
 
 
-@kernel
+@bare_kernel
 def screen(
     bits: WordArray,
     target: WordArray,

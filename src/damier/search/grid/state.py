@@ -18,7 +18,16 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from damier.search.kernels import BoolArray, CodeArray, FloatArray, IntArray, WordArray, inner, kernel, mix
+from damier.search.kernels import (
+    BoolArray,
+    CodeArray,
+    FloatArray,
+    IntArray,
+    WordArray,
+    bare_kernel,
+    inner,
+    mix,
+)
 
 StopFlag = npt.NDArray[np.uint8]
 
@@ -235,7 +244,7 @@ def piece_of_axis(problem: Problem, grid: Grid, axis: int, piece: int) -> tuple[
     return lo, hi, part_word(axis, grid.part_id[axis, piece])
 
 
-@kernel
+@bare_kernel
 def load_parts(problem: Problem, grid: Grid, work: Work) -> None:
     """Bring keys, counters and cost in line with ``n_parts``, ``start`` and ``group`` (ids from 0)."""
     n_axes, n_rows = problem.order.shape

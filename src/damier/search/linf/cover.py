@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from damier.search.kernels import IntArray, inner
+from damier.search.kernels import IntArray, allocating_inner, inner
 
 
 @inner
@@ -79,7 +79,7 @@ def rows_alone(own: IntArray, other: IntArray, b: int, tolerance: float) -> tupl
     return held, others
 
 
-@inner
+@allocating_inner
 def cover_bins(
     own: IntArray, other: IntArray, b: int, tolerance: float, min_cover: float, rectangles: IntArray
 ) -> tuple[int, int]:

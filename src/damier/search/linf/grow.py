@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 import numpy.typing as npt
 
-from damier.search.kernels import CodeArray, FloatArray, IntArray, inner, kernel
+from damier.search.kernels import CodeArray, FloatArray, IntArray, allocating_inner, inner, kernel
 from damier.search.linf.cover import cover_bins, rows_alone
 from damier.search.linf.project import (
     Aim,
@@ -218,7 +218,7 @@ class Work(NamedTuple):
         )
 
 
-@inner
+@allocating_inner
 def _count_rows(
     rows: Rows, view: View, numbers: CodeArray, codes: CodeArray, sign: int, tally: Tally
 ) -> None:
@@ -274,7 +274,7 @@ def _scale_for(c: int, m: int, rows: Rows, view: View, tally: Tally) -> None:
             view.shares[place[j], i] = share[slots[j] + view.columns[j, i]]
 
 
-@inner
+@allocating_inner
 def _weigh_columns(c: int, m: int, slots: IntArray, tally: Tally, odds: FloatArray) -> None:
     """Weigh every column by the information its slots carry on the current class, beyond chance.
 
@@ -375,7 +375,7 @@ def _draw_axes(
                     axes[a, q] = draw.tried[a, q]
 
 
-@inner
+@allocating_inner
 def _best_cover(
     work: Work, m: int, aim: Aim, settings: LinfSettings, state: IntArray, rectangles: IntArray
 ) -> tuple[int, int]:
@@ -427,7 +427,7 @@ def _best_cover(
     return best, best_number
 
 
-@inner
+@allocating_inner
 def _lengthened(table: IntArray, needed: int) -> IntArray:
     """Return the table itself, or a copy with at least twice its rows when it is too short."""
     if needed <= table.shape[0]:
@@ -456,7 +456,7 @@ def _write_cover(
         found.shares[row, s] = share[s]
 
 
-@inner
+@allocating_inner
 def _take_covered(
     rows: Rows, view: View, tally: Tally, at: Projection, m: int, b: int, rectangles: IntArray
 ) -> int:

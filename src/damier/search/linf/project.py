@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from damier.search.kernels import CodeArray, FloatArray, IntArray, inner
+from damier.search.kernels import CodeArray, FloatArray, IntArray, allocating_inner, inner
 from damier.search.linf.cover import cover_bins, rows_alone
 
 # Rows projected at a time: the sum stays in the fastest cache while columns are added to it.
@@ -157,7 +157,7 @@ def bin_of(value: int, low: int, scale: np.float32, n_bins: int) -> int:
     return min(int(np.float32(value - low) * scale), n_bins - 1)
 
 
-@inner
+@allocating_inner
 def count_bins(
     x: CodeArray,
     y: CodeArray,

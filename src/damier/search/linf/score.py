@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from damier.search.kernels import CodeArray, FloatArray, IntArray, compiled, inner, kernel
+from damier.search.lowering import BARE, LOWERED
 
 SingleArray = npt.NDArray[np.float32]
 # `damier.models.linf.packed.PackedLists`, which searches do not import.
@@ -53,7 +54,7 @@ class _Block(NamedTuple):
 
 
 # Sums are of whole numbers held exactly, so that a fused product changes nothing.
-@compiled(no_cpython_wrapper=True, no_cfunc_wrapper=True, fastmath={"contract"})
+@compiled(fastmath={"contract"}, **LOWERED, **BARE)
 def _project(
     rows: SingleArray,
     m: int,
