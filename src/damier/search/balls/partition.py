@@ -176,9 +176,8 @@ def partition_by_balls(
         total += part.stay
         n_settled += len(members)
         if n_centres is None:
-            run.report(
-                "splitting by balls", cost=so_far, level=1.0 - so_far / null_cost, done=n_settled, total=n
-            )
+            level = 1.0 - so_far / null_cost if null_cost > 0.0 else 0.0
+            run.report("splitting by balls", cost=so_far, level=level, done=n_settled, total=n)
     groups.sort(key=lambda found: (-len(found.members), int(found.members[0])))
     return FoundPartition(groups, total, null_cost)
 
