@@ -17,7 +17,7 @@ from damier.estimators._base import seed_of
 from damier.estimators._sklearn import UNUSED, Interval, fit_context
 from damier.fit.coclusters import fit_coclustering
 from damier.intake import Table, read_table
-from damier.intake.counts import count_pairs, read_counts, refuse_masked
+from damier.intake.counts import check_matrix, count_pairs, read_counts
 from damier.intake.frames import as_frame, make_frame
 from damier.intake.table import IntArray
 from damier.models.coclustering import AxisName, CoclusterAxis, CoclusteringModel
@@ -177,12 +177,12 @@ class Coclustering(BiclusterMixin, BaseEstimator):
         return table
 
     def _read_matrix(self, X: Any, *, reset: bool) -> Any:
-        refuse_masked(X)
-        return read_counts(
-            validate_data(
+        check_matrix(X)
+        with np.errstate(all="ignore"):  # infinities are refused in words
+            held = validate_data(
                 self, X, accept_sparse="csr", dtype="numeric", reset=reset, ensure_min_samples=int(reset)
             )
-        )
+        return read_counts(held)
 
     def _keep(self, model: CoclusteringModel) -> None:
         self.model_ = self.coclustering_ = model

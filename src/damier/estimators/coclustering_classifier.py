@@ -5,6 +5,7 @@ from __future__ import annotations
 from numbers import Integral
 from typing import Any, ClassVar, Self
 
+import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.frozen import FrozenEstimator
@@ -15,7 +16,7 @@ from damier.estimators._sklearn import UNUSED, StrOptions, fit_context
 from damier.estimators.coclustering import Coclustering
 from damier.fit.coclusters import label_clusters
 from damier.intake import read_target
-from damier.intake.counts import read_counts, refuse_masked
+from damier.intake.counts import check_matrix, read_counts
 from damier.intake.table import FloatArray
 from damier.search.run import ProgressCallback
 
@@ -147,12 +148,12 @@ class CoclusteringClassifier(ClassifierMixin, BaseEstimator):
         return template._fit_counts(counts, progress=progress)
 
     def _read(self, X: Any, *, reset: bool) -> Any:
-        refuse_masked(X)
-        return read_counts(
-            validate_data(
+        check_matrix(X)
+        with np.errstate(all="ignore"):  # infinities are refused in words
+            held = validate_data(
                 self, X, accept_sparse="csr", dtype="numeric", reset=reset, ensure_min_samples=int(reset)
             )
-        )
+        return read_counts(held)
 
     def predict_proba(self, X: Any) -> FloatArray:
         """Return the class probabilities of the cluster that takes each row at least cost.

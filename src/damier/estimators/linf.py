@@ -135,7 +135,7 @@ class LinfClassifier(TableClassifier):
             fit_linf,
             training.table,
             training.target,
-            n_estimators=self.n_estimators,
+            n_estimators=int(self.n_estimators),
             setting=self.setting,
             seed=0 if self.random_state is None else self.random_state,
             run=run,

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from damier.intake.frames import as_categorical
+from damier.intake.frames import as_categorical, as_frame
 from damier.intake.table import CategoricalColumn, NumericColumn, Table
 from damier.intake.target import read_weights
 
@@ -30,7 +30,7 @@ def read_counts(X: Any) -> Any:
     array([[2, 0],
            [0, 1]])
     """
-    refuse_masked(X)
+    check_matrix(X)
     table = sparse.csr_array(X)
     if table.dtype.kind not in "iufb":
         raise ValueError(f"Counts must be numbers, got {table.dtype}. For pairs of names pass a frame.")
@@ -50,13 +50,21 @@ def read_counts(X: Any) -> Any:
     return table
 
 
-def refuse_masked(X: Any) -> None:
-    """Refuse a masked array that masks something: a count cannot be missing."""
+def check_matrix(X: Any) -> None:
+    """Refuse what cannot be a matrix of counts: masked entries, text, rows of different lengths."""
     if isinstance(X, np.ma.MaskedArray) and np.ma.getmaskarray(X).any():
         raise ValueError(
             "X is a masked array with masked entries, and a count cannot be missing. Fill them: X.filled(0) "
             "where masked means that there is none."
         )
+    if as_frame(X) is not None or sparse.issparse(X):  # a frame with names twice is refused there
+        return
+    try:
+        array = np.asarray(X)
+    except ValueError:
+        raise ValueError("X must be a table: its rows differ in length") from None
+    if array.dtype.kind in "US" or (array.dtype.kind == "O" and any(isinstance(v, str) for v in array.flat)):
+        raise ValueError("Counts must be numbers, X holds text. For pairs of names pass a frame.")
 
 
 def count_pairs(

@@ -3,8 +3,8 @@
 What becomes what
 -----------------
 ======================================  ==================================================================
-numbers (any width, decimals, nullable)  numeric; integers beyond 2**53 become the nearest float64, and
-                                         those that then coincide count as one value
+numbers (any width, decimals, nullable)  numeric; integers beyond 2**53 become the nearest float64, but
+                                         stay apart where they are taken as names
 dates, datetimes, times, durations       numeric, in microseconds (:mod:`damier.intake.dates`)
 booleans, text, categoricals             categorical
 ordered categoricals, enums of polars    ranks in their order
@@ -20,7 +20,7 @@ import datetime
 import decimal
 import importlib.util
 import numbers
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal, cast
 
@@ -164,7 +164,16 @@ def make_frame(columns: Mapping[str, Any], backend: str | None = None) -> Any:
         return plain
     if backend not in BACKENDS:
         raise ValueError(f"unknown backend {backend!r}: choose one of {', '.join(BACKENDS)}, dict")
-    return nw.from_dict(plain, backend=cast(Literal["pandas", "polars", "pyarrow"], backend)).to_native()
+    library = cast(Literal["pandas", "polars", "pyarrow"], backend)
+    try:
+        return nw.from_dict(plain, backend=library).to_native()
+    except UnicodeEncodeError:  # half a character, which no frame of text can hold
+        plain = {_encodable(name): [_encodable(v) for v in values] for name, values in plain.items()}
+        return nw.from_dict(plain, backend=library).to_native()
+
+
+def _encodable(value: Any) -> Any:
+    return value.encode("utf-8", "backslashreplace").decode() if isinstance(value, str) else value
 
 
 def as_frame(X: Any) -> nw.DataFrame[Any] | None:
@@ -336,7 +345,12 @@ _NESTED = (nw.List, nw.Array, nw.Struct, nw.Binary)
 def _from_series(series: nw.Series[Any], name: str) -> Column:
     dtype = series.dtype
     if dtype.is_numeric():
-        return NumericColumn(name, _floats(series, name))
+        floats = _floats(series, name)
+        return (
+            _number_column(name, floats, series.to_list)
+            if dtype.is_integer()
+            else NumericColumn(name, floats)
+        )
     if len(series) and not dtype.is_temporal() and series.null_count() == len(series):
         return NumericColumn(name, np.full(len(series), np.nan))
     if isinstance(dtype, nw.Boolean):
@@ -362,6 +376,14 @@ def _from_series(series: nw.Series[Any], name: str) -> Column:
     if isinstance(dtype, _NESTED):
         raise _nested(name, str(dtype))
     return _from_array(np.asarray(series.to_numpy()), name)
+
+
+def _number_column(name: str, floats: FloatArray, integers: Callable[[], Sequence[Any]]) -> NumericColumn:
+    """Keep whole numbers that float64 would merge apart, for those who take them as names."""
+    if max(np.fmax.reduce(floats, initial=0.0), -np.fmin.reduce(floats, initial=0.0)) < 2.0**53:
+        return NumericColumn(name, floats)
+    codes, found = factorize.first_seen_codes(integers(), len(floats))
+    return NumericColumn(name, floats, exact=factorize.recode(codes, found))
 
 
 def _floats(series: nw.Series[Any], name: str) -> FloatArray:
@@ -417,7 +439,9 @@ def _from_array(array: npt.NDArray[Any], name: str) -> Column:
     kind = array.dtype.kind
     if kind == "b":
         return CategoricalColumn(name, *factorize.factorize_booleans(array))
-    if kind in "iuf":
+    if kind in "iu":
+        return _number_column(name, array.astype(np.float64), array.tolist)
+    if kind == "f":
         return NumericColumn(name, array.astype(np.float64, copy=False))
     if kind == "O":
         return _from_objects(array, name)
@@ -451,7 +475,9 @@ def _from_objects(array: npt.NDArray[Any], name: str) -> Column:
         if _family(t) == "other":
             raise _nested(name, t.__name__)
     if held <= {"real"}:
-        return NumericColumn(name, _float_objects(values, name))
+        floats = _float_objects(values, name)
+        whole = all(isinstance(v, numbers.Integral) or factorize.is_missing(v) for v in values)
+        return _number_column(name, floats, lambda: values) if whole else NumericColumn(name, floats)
     if held == {"datetime"}:
         zones = {str(v.tzinfo) for v in values if getattr(v, "tzinfo", None) is not None}
         legend = (zones.pop() if len(zones) == 1 else "UTC",) if zones else ()

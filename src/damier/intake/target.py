@@ -160,7 +160,12 @@ def _target_array(y: Any, name: str) -> npt.NDArray[Any]:
     elif isinstance(y, np.ndarray):
         array = y
     else:
-        array = np.asarray(y, dtype=object)  # so that [1, "a"] keeps its number
+        try:
+            array = np.asarray(y, dtype=object)  # so that [1, "a"] keeps its number
+        except ValueError:
+            raise ValueError(f"the target {name} must hold one label per row, not lists") from None
+        if array.ndim == 1 and any(isinstance(label, (list, tuple)) for label in array):
+            raise ValueError(f"the target {name} must hold one label per row, not lists")
         plain = np.asarray(y) if array.ndim == 1 else array
         array = plain if plain.dtype.kind in "iubf" else array
     if array.ndim == 2 and array.shape[1] == 1:

@@ -1,0 +1,124 @@
+"""What is refused is refused in Damier's own words; what is taken is taken as it is."""
+
+from __future__ import annotations
+
+import inspect
+import warnings
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from sklearn.base import is_classifier
+
+import damier
+
+CLASSIFIERS = sorted(
+    name
+    for name in damier.__all__
+    if inspect.isclass(getattr(damier, name)) and is_classifier(getattr(damier, name)())
+)
+BIG = 2**53
+HALF = "a\ud800"  # half a character: no encoding writes it
+
+
+@pytest.mark.parametrize("name", CLASSIFIERS)
+def test_ragged_tables_and_targets(name):
+    with pytest.raises(ValueError, match="one label per row, not lists"):
+        getattr(damier, name)().fit(np.eye(3), [[1, 2], [3], [4]])
+    with pytest.raises(ValueError, match="its rows differ in length"):
+        getattr(damier, name)().fit([[1, 2], [3], [4]], [0, 1, 0])
+
+
+@pytest.mark.parametrize("name", ["Coclustering", "CoclusteringClassifier"])
+def test_tables_that_hold_no_counts(name):
+    fit = getattr(damier, name)().fit
+    with pytest.raises(ValueError, match="'x' appears more than once"):
+        fit(pd.DataFrame([["a", "b"]] * 4, columns=["x", "x"]), [0, 1, 0, 1])
+    for text in (np.array([["a", "b"]] * 2), [["a", 1]] * 2):
+        with pytest.raises(ValueError, match="X holds text"):
+            fit(text, [0, 1])
+    with pytest.raises(ValueError, match="infinity"):  # and no warning
+        fit(np.array([[np.inf, 1], [1, -np.inf]]), [0, 1])
+    for total in (1e300, 2.0**62, 9.007e15):
+        with pytest.raises(ValueError, match="can be coclustered"):
+            fit(np.full((4, 4), total), [0, 1, 0, 1])
+    with pytest.raises(ValueError, match="masked"):
+        fit(np.ma.masked_equal(np.arange(4).reshape(2, 2), 3), [0, 1])
+
+
+def test_graphs_of_what_has_no_distance():
+    for X, words in (
+        (pd.DataFrame({"a": [1, 2], "b": ["x", "y"]}), "'b' holds categories"),
+        ([["a", "b"], ["c", "d"]], "holds categories"),
+        (np.array([[1 + 2j, 3], [2, 4]]), "Complex data not supported"),
+        (np.ma.masked_array([[1.0, 2], [3, 4]], mask=[[0, 0], [0, 1]]), "missing"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            damier.gabriel_graph(X)
+
+
+@pytest.mark.parametrize("backend", ["pandas", "polars", "pyarrow", "dict"])
+def test_half_characters_in_frames(backend):
+    X, y = {f"x{HALF}": [HALF, "b"] * 20, "z": ["u", "v"] * 20}, [HALF, "y"] * 20
+    coclustering = damier.Coclustering().fit(X)
+    frames = [
+        damier.MODLGrouper().fit(X, y).partitions_["z"].to_frame(backend=backend),
+        damier.rank_pairs(X, y, backend=backend),
+        damier.DataGridClassifier(effort=1).fit(X, y).model_.to_frame(backend=backend),
+        coclustering.clusters("rows", backend=backend),
+        coclustering.blocks(backend=backend),
+    ]
+    assert all(len(frame) > 0 for frame in frames)
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        list,
+        np.array,
+        lambda v: np.array(v, dtype=np.uint64),
+        lambda v: np.array(v, dtype=object),
+        pd.Series,
+        lambda v: pd.Series(v, dtype="Int64"),
+        pl.Series,
+        pa.array,
+    ],
+)
+def test_identifiers_beyond_2_to_the_53_stay_apart(form):
+    ids, y = [BIG, BIG + 1] * 20, [0, 1] * 20
+    grouper = damier.MODLGrouper().fit({"id": form(ids)}, y)
+    assert grouper.partitions_["id"].groups == ((BIG,), (BIG + 1,))
+    assert np.asarray(grouper.transform({"id": form(ids[:2])})).ravel().tolist() == [0, 1]
+    found = damier.Coclustering().fit({"id": form(ids), "what": ["a", "b"] * 20})
+    assert found.model_.n_row_clusters == 2
+
+
+def test_identifiers_with_missing_ones():
+    values = pd.Series([BIG, BIG + 1, None] * 20, dtype="Int64")
+    for column in (values, pl.Series(values.to_list()), np.array(values.to_list(), dtype=object)):
+        groups = damier.MODLGrouper().fit({"id": column}, [0, 1, 2] * 20).partitions_["id"].groups
+        assert sorted(groups, key=str) == sorted([(BIG,), (BIG + 1,), (None,)], key=str)
+
+
+def test_variables_named_as_the_columns_of_frames():
+    rng = np.random.default_rng(0)
+    a = rng.integers(0, 3, 200)
+    X = {"count": a + 0.5, "expected": (a + rng.integers(0, 2, 200)) % 3 + 0.5, "information": a % 2 + 0.5}
+    cells = damier.DataGridClustering().fit(X).model_.to_frame(backend="dict")
+    assert len(cells) == len(X) + 3
+    balls = damier.BallPartitionClassifier().fit(
+        np.arange(10.0)[:, None], np.array([1, "1"] * 5, dtype=object)
+    )
+    assert len({name for name in balls.model_.to_frame(backend="dict") if name.startswith("share")}) == 2
+
+
+def test_numbers_at_the_end_of_the_range():
+    X, y = np.array([[1e308, 1], [1.5e308, 2], [-1e308, 4], [1e308, 1]] * 5), [0, 1, 1, 0] * 5
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for name in CLASSIFIERS:
+            if name != "CoclusteringClassifier":
+                assert len(getattr(damier, name)().fit(X, y).predict(X)) == 20
+    assert damier.LinfClassifier(n_estimators=True).fit(X, y).classes_.tolist() == [0, 1]
