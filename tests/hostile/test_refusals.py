@@ -96,8 +96,8 @@ def test_identifiers_beyond_2_to_the_53_stay_apart(form):
 
 
 def test_identifiers_with_missing_ones():
-    values = pd.Series([BIG, BIG + 1, None] * 20, dtype="Int64")
-    for column in (values, pl.Series(values.to_list()), np.array(values.to_list(), dtype=object)):
+    ids = [BIG, BIG + 1, None] * 20
+    for column in (pd.Series(ids, dtype="Int64"), pl.Series(ids), pa.array(ids), np.array(ids, dtype=object)):
         groups = damier.MODLGrouper().fit({"id": column}, [0, 1, 2] * 20).partitions_["id"].groups
         assert sorted(groups, key=str) == sorted([(BIG,), (BIG + 1,), (None,)], key=str)
 
@@ -106,7 +106,7 @@ def test_variables_named_as_the_columns_of_frames():
     rng = np.random.default_rng(0)
     a = rng.integers(0, 3, 200)
     X = {"count": a + 0.5, "expected": (a + rng.integers(0, 2, 200)) % 3 + 0.5, "information": a % 2 + 0.5}
-    cells = damier.DataGridClustering().fit(X).model_.to_frame(backend="dict")
+    cells = damier.DataGridClustering().fit(X).model_.cells(backend="dict")
     assert len(cells) == len(X) + 3
     balls = damier.BallPartitionClassifier().fit(
         np.arange(10.0)[:, None], np.array([1, "1"] * 5, dtype=object)

@@ -346,11 +346,9 @@ def _from_series(series: nw.Series[Any], name: str) -> Column:
     dtype = series.dtype
     if dtype.is_numeric():
         floats = _floats(series, name)
-        return (
-            _number_column(name, floats, series.to_list)
-            if dtype.is_integer()
-            else NumericColumn(name, floats)
-        )
+        if dtype.is_integer():
+            return _number_column(name, floats, series.to_list)
+        return NumericColumn(name, floats)
     if len(series) and not dtype.is_temporal() and series.null_count() == len(series):
         return NumericColumn(name, np.full(len(series), np.nan))
     if isinstance(dtype, nw.Boolean):
