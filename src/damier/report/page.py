@@ -9,6 +9,7 @@ their parts.
 from __future__ import annotations
 
 import base64
+import functools
 import hashlib
 from pathlib import Path
 from typing import Any
@@ -53,6 +54,7 @@ def render_page(summary: Summary) -> str:
     return page if page.endswith("\n") else page + "\n"
 
 
+@functools.cache
 def page_environment() -> Environment:
     """Set up the templates of all pages: everything is escaped, a name that is not there is an error."""
     environment = Environment(
