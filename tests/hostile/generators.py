@@ -46,7 +46,7 @@ from damier.report import (
     summarize_coclustering,
     variables_table,
 )
-from damier.report.grid import summarize_grid
+from damier.report.grid import summarize_grid, summarize_pairs
 from damier.report.summary import summarize
 from tests.deploy import test_mutations as spoilt
 
@@ -421,13 +421,11 @@ def report_summary(word):
         rule["parts"] = [f"{word}{i}" for i, _ in enumerate(rule["parts"])]
     for i, variable in enumerate(grid["variables"]):
         variable["name"] = f"{word}{i}"
-    pair = {
-        "first": word,
-        "second": f"{word}2",
-        "level": 0.2,
-        "first_level": 0.1,
-        "second_level": 0.05,
-        "gain": 0.05,
+    pairs = {
+        "first": [word, f"{word}0"],
+        "second": [f"{word}2", f"{word}1"],
+        **{key: [0.2, 0.1] for key in ("level", "first_level", "second_level", "gain")},
+        "done": [True, False],
     }
     return summarize(
         {one.name: one for one in groups},
@@ -435,7 +433,8 @@ def report_summary(word):
         target=f"{word} target",
         missing={one.name: 1 for one in groups},
         grid=grid,
-        pairs={"tried": [f"{word}0", f"{word}1"], "gaining": [pair]},
+        pairs=summarize_pairs(pairs, [f"{word}0", f"{word}1"]),
+        notes=[word],
     )
 
 
