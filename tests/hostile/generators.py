@@ -182,7 +182,7 @@ def container(rng, columns):
             return pa.table({name: pa.array(np.asarray(c).tolist()) for name, c in columns.items()})
         if form == 4:
             return np.array([np.asarray(c).tolist() for c in columns.values()], dtype=object).T
-    except Exception:  # their refusal, not ours
+    except (Exception, pl.exceptions.PanicException):  # their refusal, not ours
         pass
     return columns
 

@@ -39,6 +39,10 @@ def test_tables_that_hold_no_counts(name):
     for text in (np.array([["a", "b"]] * 2), [["a", 1]] * 2):
         with pytest.raises(ValueError, match="X holds text"):
             fit(text, [0, 1])
+    day = np.datetime64("2020-01-01", "D")
+    for dates in (np.array([[day, day]] * 2), np.array([[day.item(), 1]] * 2, dtype=object)):
+        with pytest.raises(ValueError, match="X holds dates"):
+            fit(dates, [0, 1])
     with pytest.raises(ValueError, match="infinity"):  # and no warning
         fit(np.array([[np.inf, 1], [1, -np.inf]]), [0, 1])
     for total in (1e300, 2.0**62, 9.007e15):

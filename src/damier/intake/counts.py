@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import datetime
 from typing import Any
 
+import narwhals as nw
 import numpy as np
 from scipy import sparse
 
@@ -13,6 +15,7 @@ from damier.intake.target import read_weights
 
 # Searches count instances in 32 bits.
 MOST_INSTANCES = 2**31 - 1
+_OTHER = (bytes, list, tuple, datetime.date, datetime.time, datetime.timedelta, np.datetime64, np.timedelta64)
 _INSTEAD = "For a grid over numbers, dates or more than two variables use DataGridClustering"
 
 
@@ -57,14 +60,24 @@ def check_matrix(X: Any) -> None:
             "X is a masked array with masked entries, and a count cannot be missing. Fill them: X.filled(0) "
             "where masked means that there is none."
         )
-    if as_frame(X) is not None or sparse.issparse(X):  # a frame with names twice is refused there
+    if sparse.issparse(X):
         return
+    frame = as_frame(X)
+    if frame is not None:
+        for name, dtype in frame.schema.items():
+            if not (dtype.is_numeric() or isinstance(dtype, (nw.Boolean, nw.Object, nw.Unknown))):
+                raise ValueError(f"Counts must be numbers, column {name!r} holds {dtype}.")
+        X = frame.to_native()
     try:
         array = np.asarray(X)
     except ValueError:
         raise ValueError("X must be a table: its rows differ in length") from None
     if array.dtype.kind in "US" or (array.dtype.kind == "O" and any(isinstance(v, str) for v in array.flat)):
         raise ValueError("Counts must be numbers, X holds text. For pairs of names pass a frame.")
+    if array.dtype.kind in "Mm" or (
+        array.dtype.kind == "O" and any(isinstance(v, _OTHER) for v in array.flat)
+    ):
+        raise ValueError("Counts must be numbers, X holds dates, times or lists.")
 
 
 def count_pairs(
