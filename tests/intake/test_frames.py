@@ -9,7 +9,6 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from scipy import sparse
 
 from damier.intake import (
     CategoricalColumn,
@@ -256,8 +255,6 @@ def test_shapes_that_are_no_table():
         read_table(np.zeros((2, 2, 2)))
     with pytest.raises(ValueError, match="Reshape your data"):
         read_table(pd.Series([1.0, 2.0]))
-    with pytest.raises(TypeError, match="toarray"):
-        read_table(sparse.csr_array(np.eye(3)))
     with pytest.raises(ValueError, match="'a': 2, 'b': 3"):
         read_table({"a": [1, 2], "b": [1, 2, 3]})
     with pytest.raises(ValueError, match="one-dimensional"):

@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted, v
 
 from damier.estimators._sklearn import UNUSED
 from damier.intake import Table, Target, read_table, read_target, read_weights, refuse_many_classes
-from damier.intake.frames import as_frame, make_frame
+from damier.intake.frames import as_columns, as_frame, make_frame
 from damier.intake.table import Column, FloatArray, IntArray, NumericColumn
 from damier.models.partition import AnyPartition, Partition
 from damier.search.run import ProgressCallback, Run, count_threads
@@ -36,6 +36,9 @@ class TableEstimator(BaseEstimator):
 
     # A callback for whoever calls fit, not metadata for scikit-learn to route.
     __metadata_request__fit: ClassVar[dict[str, Any]] = {"progress": UNUSED}
+
+    # Whether columns are used one by one, so that few of them need be dense at a time.
+    _accepts_sparse: ClassVar[bool] = False
 
     n_jobs: int | None
     n_features_in_: int
@@ -59,11 +62,14 @@ class TableEstimator(BaseEstimator):
 
     def _read_table(self, X: Any, *, reset: bool) -> Table:
         """Read X, and set (in ``fit``) or check (after) the names and number of its columns."""
+        if hasattr(X, "toarray") and not self._accepts_sparse:
+            raise TypeError("Sparse data was passed for X, but dense data is required: use X.toarray()")
+        X = as_columns(X)
         frame = as_frame(X)
         if frame is not None:
             X = frame.to_native()  # collected, if it was lazy
         table = read_table(X)
-        if isinstance(X, (Mapping, Table)):
+        if isinstance(X, (Mapping, Table)) and not hasattr(X, "toarray"):  # some sparse matrices are dicts
             _check_names(self, table, reset)
         else:
             validate_data(self, X, skip_check_array=True, reset=reset)
@@ -95,6 +101,7 @@ class TableEstimator(BaseEstimator):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
+        tags.input_tags.sparse = self._accepts_sparse
         tags.target_tags.required = True
         return tags
 

@@ -92,6 +92,8 @@ class NaiveBayesClassifier(WithSummary, TableClassifier):
     True
     """
 
+    _accepts_sparse = True
+
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "group_classes": ["boolean"],
         "averaging": [StrOptions({"compression"}), None],

@@ -43,6 +43,8 @@ class _PartitionTransformer(TransformerMixin, WithSummary, TableEstimator):
     group_classes: bool = False
     short_bounds: bool = False
 
+    _accepts_sparse = True
+
     @fit_context(prefer_skip_nested_validation=True)
     def fit(
         self, X: Any, y: Any, sample_weight: Any = None, progress: ProgressCallback | None = None
@@ -72,10 +74,12 @@ class _PartitionTransformer(TransformerMixin, WithSummary, TableEstimator):
         if training.target.n_classes > 0 or not semi_supervised:
             require_two_classes(training.target)
         table = training.table
+        if type(self)._prepare is not _PartitionTransformer._prepare:
+            table = Table(tuple(self._prepare(column) for column in table), table.n_rows, table.named)
         run = self._new_run(progress)
         self.model_ = run.call(
             fit_encoding,
-            Table(tuple(self._prepare(column) for column in table), table.n_rows, table.named),
+            table,
             training.target,
             training.weights,
             encode=self.encode,

@@ -29,7 +29,15 @@ import numpy as np
 import numpy.typing as npt
 
 from damier.intake import dates, factorize
-from damier.intake.table import CategoricalColumn, Column, FloatArray, NumericColumn, NumericKind, Table
+from damier.intake.table import (
+    CategoricalColumn,
+    Column,
+    FloatArray,
+    NumericColumn,
+    NumericKind,
+    SparseColumns,
+    Table,
+)
 
 BACKENDS = ("pandas", "polars", "pyarrow")
 
@@ -39,9 +47,9 @@ def read_table(X: Any) -> Table:
 
     Parameters
     ----------
-    X : data frame, 2-D array or dict of columns
+    X : data frame, 2-D array, sparse matrix, dict of columns or list of dicts
         A pandas, polars or pyarrow frame (or any other that narwhals knows), a 2-D NumPy array or nested
-        sequence, or a dict from name to a 1-D column.
+        sequence, a sparse matrix, a dict from name to a 1-D column, or a list of rows as dicts.
 
     Returns
     -------
@@ -63,12 +71,57 @@ def read_table(X: Any) -> Table:
     """
     if isinstance(X, Table):
         return X
+    X = as_columns(X)
     if hasattr(X, "toarray"):  # before Mapping: a sparse dictionary of keys is one
-        raise TypeError("Sparse data was passed for X, but dense data is required: use X.toarray()")
+        return _read_sparse(X)
     if isinstance(X, Mapping):
         return _read_dict(dict(X))
     frame = as_frame(X)
-    return _read_matrix(X) if frame is None else _read_frame(frame)
+    if frame is None:
+        return _read_matrix(X)
+    if frame.implementation.is_pandas() and _all_sparse(X):
+        return replace(_read_sparse(X.sparse.to_coo(), _text_names(list(X.columns))), library="pandas")
+    return _read_frame(frame)
+
+
+def as_columns(X: Any) -> Any:
+    """Turn a list of rows given as dicts into a dict of columns; return anything else as it is.
+
+    A key that a row does not have is missing there.
+
+    >>> as_columns([{"a": 1}, {"a": 2, "b": "x"}])
+    {'a': [1, 2], 'b': [None, 'x']}
+    """
+    if not (isinstance(X, (list, tuple)) and X and isinstance(X[0], Mapping)):
+        return X
+    if not all(isinstance(row, Mapping) for row in X):
+        raise ValueError("X is a list of rows of which some are dicts and others are not: make all dicts")
+    names = dict.fromkeys(name for row in X for name in row)
+    return {name: [row.get(name) for row in X] for name in names}
+
+
+def _all_sparse(frame: Any) -> bool:
+    """Return whether all columns of a pandas frame are sparse and zero where nothing is stored."""
+    return len(frame.columns) > 0 and all(
+        type(dtype).__name__ == "SparseDtype" and dtype.fill_value == 0 and dtype.subtype.kind in "iuf"
+        for dtype in frame.dtypes
+    )
+
+
+def _read_sparse(X: Any, names: list[str] | None = None) -> Table:
+    """Read a sparse matrix; what is not stored is zero."""
+    if X.ndim != 2:
+        raise ValueError(f"Expected 2D array, got a sparse {X.ndim}D array instead: pass a matrix")
+    if X.dtype.kind not in "iufb":
+        raise ValueError(
+            f"Complex data not supported: X is a sparse matrix of {X.dtype}; numbers are required"
+        )
+    matrix = X.tocsc()
+    if not matrix.has_canonical_format:
+        matrix = matrix.copy() if matrix is X else matrix
+        matrix.sum_duplicates()
+    made_up = [f"x{j}" for j in range(matrix.shape[1])]
+    return Table(SparseColumns(matrix, names or made_up), matrix.shape[0], named=names is not None)
 
 
 def read_columns(X: Any, names: Sequence[str], n_columns: int | None = None) -> Table:
@@ -96,6 +149,7 @@ def read_columns(X: Any, names: Sequence[str], n_columns: int | None = None) -> 
     >>> read_columns({"b": [1, 2], "c": [[], []], "a": [3, 4]}, ["a", "b"]).names
     ('a', 'b')
     """
+    X = read_table(X) if hasattr(X, "toarray") else as_columns(X)
     n_columns = len(names) if n_columns is None else n_columns
     frame = None if isinstance(X, (Table, Mapping)) else as_frame(X)
     if isinstance(X, Table) or (frame is None and not isinstance(X, Mapping)):
@@ -178,6 +232,10 @@ def _encodable(value: Any) -> Any:
 
 def as_frame(X: Any) -> nw.DataFrame[Any] | None:
     """Wrap a frame, collected if it was lazy, or return None when X is none."""
+    if type(X).__name__ == "RecordBatch" and type(X).__module__.startswith("pyarrow"):
+        import pyarrow as pa
+
+        X = pa.Table.from_batches([X])
     try:
         frame = nw.from_native(X, pass_through=True)
     except nw.exceptions.DuplicateError:
@@ -332,6 +390,10 @@ def plain_array(masked: np.ma.MaskedArray[Any, Any]) -> npt.NDArray[Any]:
 
 
 def _nested(name: str, held: str) -> TypeError:
+    if held == "Period" or held.lower().startswith("period["):
+        return TypeError(
+            f"column {name!r} holds periods: convert it to dates (.dt.to_timestamp()) or to text"
+        )
     return TypeError(
         f"column {name!r} holds values of type {held}: each argument must be a string, a number, a boolean "
         "or a date. Convert the column, spread it over several columns, or leave it out."

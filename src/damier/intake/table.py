@@ -140,6 +140,37 @@ def free_text(column: Column) -> str | None:
     return f"free text: {n_values:,} values in {n_rows:,} rows, not used"
 
 
+class SparseColumns(Sequence[Column]):
+    """Numeric columns of a sparse matrix, each made dense when it is asked for and not kept.
+
+    Parameters
+    ----------
+    matrix : sparse matrix in CSC
+        What is not stored is zero, a value like any other.
+    names : sequence of str
+    """
+
+    def __init__(self, matrix: Any, names: Sequence[str]) -> None:
+        self.matrix = matrix
+        self.names = tuple(names)
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def __getitem__(self, j: Any) -> Any:
+        if isinstance(j, slice):
+            return SparseColumns(self.matrix[:, j], self.names[j])
+        j = range(len(self))[j]
+        start, end = self.matrix.indptr[j : j + 2]
+        values = np.zeros(self.matrix.shape[0])
+        values[self.matrix.indices[start:end]] = self.matrix.data[start:end]
+        return NumericColumn(self.names[j], values)
+
+    def take(self, rows: npt.NDArray[Any]) -> SparseColumns:
+        """Keep the rows selected by a mask or by indices."""
+        return SparseColumns(self.matrix[rows], self.names)
+
+
 @dataclass(frozen=True)
 class Table:
     """Columns of one length under distinct names.
@@ -149,7 +180,7 @@ class Table:
     ``notes`` says what was not plain when a file was read, one sentence each.
     """
 
-    columns: tuple[Column, ...]
+    columns: Sequence[Column]
     n_rows: int
     named: bool = True
     library: str | None = None
@@ -158,6 +189,8 @@ class Table:
     @cached_property
     def names(self) -> tuple[str, ...]:
         """Column names, in order."""
+        if isinstance(self.columns, SparseColumns):
+            return self.columns.names
         return tuple(column.name for column in self.columns)
 
     @property
@@ -184,12 +217,16 @@ class Table:
     def take(self, rows: npt.NDArray[Any]) -> Table:
         """Keep the rows selected by a mask or by indices."""
         n_rows = int(np.count_nonzero(rows)) if rows.dtype == bool else len(rows)
+        if isinstance(self.columns, SparseColumns):
+            return replace(self, columns=self.columns.take(rows), n_rows=n_rows)
         return replace(self, columns=tuple(column.take(rows) for column in self.columns), n_rows=n_rows)
 
     def renamed(self, names: Sequence[str]) -> Table:
         """Give the columns other names, in order."""
         if self.named and self.names == tuple(names):
             return self
+        if isinstance(self.columns, SparseColumns):
+            return Table(SparseColumns(self.columns.matrix, names), self.n_rows, library=self.library)
         columns = tuple(replace(c, name=name) for c, name in zip(self.columns, names, strict=True))
         return Table(columns, self.n_rows, library=self.library)
 

@@ -125,6 +125,7 @@ def read_weights(sample_weight: Any, n_rows: int) -> IntArray | None:
     else:
         series = as_series(sample_weight)
         held = sample_weight if series is None else series.to_numpy()
+        held = plain_array(held) if isinstance(held, np.ma.MaskedArray) else held
         try:
             weights = np.asarray(held, dtype=np.float64)
         except (TypeError, ValueError):
