@@ -12,6 +12,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import numba
+
+# Versions of Numba with which every kernel was compiled this way.
+_TRIED = ("0.68.",)
+
 
 def _counted(references: bool) -> dict[str, Any]:
     """Say whether references to arrays are counted: not in functions that neither allocate nor return arrays.
@@ -27,10 +32,12 @@ def _counted(references: bool) -> dict[str, Any]:
 def _lowered_only() -> dict[str, Any]:
     """Options of functions that only compiled functions call.
 
-    Numba offers pipelines of one's own for this, but the names used here are not all public: where one is
-    missing, the functions are compiled as any others.
+    Numba offers pipelines of one's own for this, but the names used here are not all public: with a version
+    of Numba that was not tried, or where a name is missing, the functions are compiled as any others.
     """
     unreachable: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+    if not numba.__version__.startswith(_TRIED):
+        return unreachable
     try:
         return {"pipeline_class": _pipeline(), **unreachable}
     except (ImportError, AttributeError):
