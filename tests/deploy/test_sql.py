@@ -30,6 +30,10 @@ from damier.models import (
 )
 from tests.deploy import sql_engines
 
+# Spark's client leaves sockets to the collector of garbage.
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:unclosed:ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning"
+)
 NAN, INF = float("nan"), float("inf")
 CLASSES = ("no", "yes", "it's")
 SHARED = {"classes": CLASSES, "cost": 1.0, "null_cost": 2.0, "optimal": True}

@@ -33,6 +33,10 @@ from damier.models import (
 from tests.deploy import sql_engines
 from tests.deploy.test_sql import bayes, counts, every_engine, grid, groups, intervals
 
+# Spark's client leaves sockets to the collector of garbage.
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:unclosed:ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning"
+)
 QUOTES = ["'", '"', "`", "''", '""', "\\", "\\'", "\\\\", '\\"', "]", "[", "]]"]
 ENDINGS = [
     "'; DROP TABLE t; --",

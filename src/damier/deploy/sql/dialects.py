@@ -61,6 +61,8 @@ class Dialect:
         A text cannot hold the character NUL: such a value cannot occur.
     empty_is_null : bool
         An empty text is NULL.
+    by_code : str
+        Characters of a text that are written by CHR: the engine does not read their escapes.
     dollar : bool
         ``${x}`` is replaced anywhere in a query.
     lookup_tables : bool
@@ -103,6 +105,7 @@ class Dialect:
     backslash_names: bool = False
     no_nul: bool = False
     empty_is_null: bool = False
+    by_code: str = ""
     dollar: bool = False
     lookup_tables: bool = True
     most_columns: int | None = None
@@ -110,6 +113,7 @@ class Dialect:
     text_cure: str = ""
 
 
+_CONTROLS = "\a\v\f"
 _TIME = (("time", "TIME"),)
 _MOMENTS = (("date", "DATE"), ("timestamp", "TIMESTAMP"), ("timestamptz", "TIMESTAMPTZ"))
 _SPARK = (("date", "DATE"), ("timestamp", "TIMESTAMP"), ("timestamptz", "TIMESTAMP"))
@@ -207,6 +211,7 @@ _ALL = (
     Dialect(
         name="spark",
         engine="Spark",
+        by_code=_CONTROLS,
         writes="spark",
         run=True,
         text="STRING",
@@ -236,6 +241,7 @@ _ALL = (
     Dialect(
         name="databricks",
         engine="Databricks",
+        by_code=_CONTROLS,
         writes="databricks",
         text="STRING",
         arrays="element_at",
@@ -245,6 +251,7 @@ _ALL = (
     Dialect(
         name="snowflake",
         engine="Snowflake",
+        by_code=_CONTROLS,
         writes="snowflake",
         nan="equal",
         temporal=(
@@ -276,6 +283,7 @@ _ALL = (
     Dialect(
         name="redshift",
         engine="Redshift",
+        by_code=_CONTROLS,
         writes="redshift",
         double="DOUBLE PRECISION",
         text="VARCHAR(65535)",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import math
+import re
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any
@@ -242,13 +243,23 @@ class Writer:
             return self.cast(exp.HexString(this=data.hex()), "TEXT")
         if dialect.bytes == "varbinary":
             return self.cast(exp.National(this=value), "VARBINARY(MAX)")
-        if dialect.dollar and "${" in value:
-            pieces = value.split("${")
-            pieces = [
-                ("{" if i else "") + p + ("$" if i < len(pieces) - 1 else "") for i, p in enumerate(pieces)
-            ]
-            return exp.Anonymous(this="CONCAT", expressions=[exp.Literal.string(piece) for piece in pieces])
-        return exp.Literal.string(value)
+        pieces = self._pieces(value)
+        if len(pieces) > 1 or isinstance(pieces[0], exp.Anonymous):
+            return exp.Anonymous(this="CONCAT", expressions=[*pieces, exp.Literal.string("")])
+        return pieces[0]
+
+    def _pieces(self, value: str) -> list[Node]:
+        """Cut a text where the engine would read something else."""
+        cut = [f"[{re.escape(self.dialect.by_code)}]"] if self.dialect.by_code else []
+        cut += [r"\$(?=\{)"] if self.dialect.dollar else []
+        texts = re.split(f"({'|'.join(cut)})", value) if cut else [value]
+        return [
+            exp.Anonymous(this="CHR", expressions=[self.whole(ord(text))])
+            if len(text) == 1 and text in self.dialect.by_code
+            else exp.Literal.string(text)
+            for text in texts
+            if text or len(texts) == 1
+        ]
 
     def scalar(self, value: Any) -> Node:
         """Write a class: text, number or boolean, as a result."""
