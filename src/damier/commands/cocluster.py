@@ -16,21 +16,13 @@ from rich.text import Text
 
 from damier.commands.common import (
     WRONG_COMMAND,
-    CategoricalOption,
-    DecimalOption,
-    DropOption,
-    EncodingOption,
-    MissingOption,
-    NoHeaderOption,
-    NumericOption,
-    OnlyOption,
-    SeparatorOption,
     check_outputs,
     column_name,
     data_problems,
     listed,
     read,
     stop,
+    with_reading_options,
     write,
     writing,
 )
@@ -55,6 +47,7 @@ EXAMPLES = (
 )
 
 
+@with_reading_options
 def cocluster(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="Pairs: .csv, .tsv or .parquet.")],
     rows: Annotated[
@@ -102,15 +95,7 @@ def cocluster(
     ] = None,
     seed: Annotated[int, typer.Option("--seed", help="Seed of the search.")] = 0,
     n_jobs: Annotated[int, typer.Option("--n-jobs", "-j", help="Threads; -1 for one per core.")] = -1,
-    missing: MissingOption = None,
-    decimal: DecimalOption = None,
-    separator: SeparatorOption = None,
-    encoding: EncodingOption = None,
-    categorical: CategoricalOption = None,
-    numeric: NumericOption = None,
-    drop: DropOption = None,
-    only: OnlyOption = None,
-    no_header: NoHeaderOption = False,
+    reading: Any = None,
     progress: Annotated[bool, typer.Option("--progress/--no-progress", help="Show what is done.")] = True,
 ) -> None:
     """Cluster two columns of values together: which go with which, and how surely."""
@@ -123,18 +108,7 @@ def cocluster(
     check_outputs((file, row_names, column_names), (page, labels, json_output))
     most = _most_clusters(clusters)
     named = [None if path is None else _read_names(path) for path in (row_names, column_names)]
-    table = read(
-        file,
-        missing=missing,
-        decimal=decimal,
-        separator=separator,
-        encoding=encoding,
-        categorical=categorical,
-        numeric=numeric,
-        drop=drop,
-        only=only,
-        header=not no_header,
-    )
+    table = read(file, **reading)
     names = _names(table, rows, columns, counts)
     pairs = type(table)(tuple(table[name] for name in names if name is not None), table.n_rows)
 

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import csv
 import difflib
+import functools
+import inspect
 import os
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -31,29 +33,56 @@ if TYPE_CHECKING:
 WRONG_DATA, WRONG_COMMAND, STOPPED = 1, 2, 130
 
 
-def _names(metavar: str, flag: str, help_text: str) -> Any:
-    return typer.Option(
+def _option(kind: Any, flag: str, metavar: str, help_text: str) -> Any:
+    option = typer.Option(
         flag, metavar=metavar, help=help_text, rich_help_panel="Reading FILE", show_default=False
     )
+    return Annotated[kind, option]
 
 
-MissingOption = Annotated[
-    list[str] | None, _names("CELL", "--missing", "A cell that means missing; may be repeated.")
-]
-DecimalOption = Annotated[str | None, _names("MARK", "--decimal", "Decimal mark: '.' or ','.")]
-SeparatorOption = Annotated[
-    str | None, _names("MARK", "--separator", "What stands between cells; 'tab' for tabs.")
-]
-EncodingOption = Annotated[str | None, _names("NAME", "--encoding", "Encoding, such as cp1252.")]
-CategoricalOption = Annotated[
-    str | None, _names("COLUMNS", "--categorical", "Columns taken as text: names with commas between.")
-]
-NumericOption = Annotated[
-    str | None, _names("COLUMNS", "--numeric", "Columns taken as numbers, other cells as missing.")
-]
-DropOption = Annotated[str | None, _names("COLUMNS", "--drop", "Columns to leave out.")]
-OnlyOption = Annotated[str | None, _names("COLUMNS", "--only", "The only columns to read.")]
-NoHeaderOption = Annotated[bool, _names("", "--no-header", "The first line has no names.")]
+# Options that say how FILE is read, with what they are when not given: see damier.intake.read_file.
+_READING: dict[str, tuple[Any, Any]] = {
+    "missing": (
+        _option(list[str] | None, "--missing", "CELL", "A cell that means missing; may be repeated."),
+        None,
+    ),
+    "decimal": (_option(str | None, "--decimal", "MARK", "Decimal mark: '.' or ','."), None),
+    "separator": (
+        _option(str | None, "--separator", "MARK", "What stands between cells; 'tab' for tabs."),
+        None,
+    ),
+    "encoding": (_option(str | None, "--encoding", "NAME", "Encoding, such as cp1252."), None),
+    "categorical": (
+        _option(str | None, "--categorical", "COLUMNS", "Columns taken as text: names with commas between."),
+        None,
+    ),
+    "numeric": (
+        _option(str | None, "--numeric", "COLUMNS", "Columns taken as numbers, other cells as missing."),
+        None,
+    ),
+    "drop": (_option(str | None, "--drop", "COLUMNS", "Columns to leave out."), None),
+    "only": (_option(str | None, "--only", "COLUMNS", "The only columns to read."), None),
+    "no_header": (_option(bool, "--no-header", "", "The first line has no names."), False),
+}
+
+
+def with_reading_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command the options that say how FILE is read; it gets them as one dict, ``reading``."""
+
+    @functools.wraps(command)
+    def wrapped(**given: Any) -> None:
+        reading = {name: given.pop(name) for name in _READING}
+        reading["header"] = not reading.pop("no_header")
+        command(**given, reading=reading)
+
+    signature = inspect.signature(command, eval_str=True)
+    own = [parameter for name, parameter in signature.parameters.items() if name != "reading"]
+    added = [
+        inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=default, annotation=kind)
+        for name, (kind, default) in _READING.items()
+    ]
+    wrapped.__signature__ = signature.replace(parameters=[*own, *added])  # type: ignore[attr-defined]
+    return wrapped
 
 
 def read(file: Path, *, quiet: bool = False, **options: Any) -> Table:

@@ -13,20 +13,12 @@ from rich.text import Text
 
 from damier.commands.common import (
     WRONG_COMMAND,
-    CategoricalOption,
-    DecimalOption,
-    DropOption,
-    EncodingOption,
-    MissingOption,
-    NoHeaderOption,
-    NumericOption,
-    OnlyOption,
-    SeparatorOption,
     check_outputs,
     column_name,
     data_problems,
     read,
     stop,
+    with_reading_options,
     writing,
 )
 from damier.commands.tables import RawOption, check_kind, joined, write_table
@@ -48,6 +40,7 @@ EPILOG = (
 N_REASONS = 3
 
 
+@with_reading_options
 def predict(
     model: Annotated[Path, typer.Argument(metavar="MODEL", help="A saved model: .json.")],
     file: Annotated[Path, typer.Argument(metavar="FILE", help="The rows: .csv, .tsv or .parquet.")],
@@ -67,33 +60,14 @@ def predict(
         ),
     ] = None,
     raw: RawOption = False,
-    missing: MissingOption = None,
-    decimal: DecimalOption = None,
-    separator: SeparatorOption = None,
-    encoding: EncodingOption = None,
-    categorical: CategoricalOption = None,
-    numeric: NumericOption = None,
-    drop: DropOption = None,
-    only: OnlyOption = None,
-    no_header: NoHeaderOption = False,
+    reading: Any = None,
 ) -> None:
     """Apply a saved model to the rows of a file: classes, probabilities, reasons, or encoded columns."""
     out = output or Path(f"{file.stem}-scored.csv")
     check_kind("--output", out)
     check_outputs((model, file), (out,))
     loaded = _load(model)
-    options: dict[str, Any] = {
-        "missing": missing,
-        "decimal": decimal,
-        "separator": separator,
-        "encoding": encoding,
-        "categorical": categorical,
-        "numeric": numeric,
-        "drop": drop,
-        "only": only,
-        "header": not no_header,
-    }
-    table = _read(file, loaded, options)
+    table = _read(file, loaded, reading)
     columns = _kept(table, keep)
     with data_problems(), writing(out):
         columns += _answers(loaded, table, explain)

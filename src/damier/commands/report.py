@@ -12,15 +12,6 @@ from rich.text import Text
 
 from damier.commands.common import (
     WRONG_COMMAND,
-    CategoricalOption,
-    DecimalOption,
-    DropOption,
-    EncodingOption,
-    MissingOption,
-    NoHeaderOption,
-    NumericOption,
-    OnlyOption,
-    SeparatorOption,
     check_outputs,
     column_name,
     data_problems,
@@ -29,6 +20,7 @@ from damier.commands.common import (
     read,
     show_progress,
     stop,
+    with_reading_options,
     write,
     writing,
 )
@@ -57,6 +49,7 @@ EPILOG = (
 )
 
 
+@with_reading_options
 def report(
     file: Annotated[
         Path | None,
@@ -106,15 +99,7 @@ def report(
         LabelStyle, typer.Option("--labels", help="Intervals as 12 < x ≤ 26, or as ]12, 26].")
     ] = "plain",
     n_jobs: Annotated[int, typer.Option("--n-jobs", "-j", help="Threads; -1 for one per core.")] = -1,
-    missing: MissingOption = None,
-    decimal: DecimalOption = None,
-    separator: SeparatorOption = None,
-    encoding: EncodingOption = None,
-    categorical: CategoricalOption = None,
-    numeric: NumericOption = None,
-    drop: DropOption = None,
-    only: OnlyOption = None,
-    no_header: NoHeaderOption = False,
+    reading: Any = None,
     missing_target: Annotated[
         MissingTarget,
         typer.Option("--missing-target", help="Rows without a target: leave them out, or make them a class."),
@@ -144,18 +129,7 @@ def report(
             raise stop("which table? Give a FILE, or --sample to try without one", WRONG_COMMAND)
         page = output or Path(f"{file.stem}-report.html")
         check_outputs((file,), (page, *others))
-        table = read(
-            file,
-            missing=missing,
-            decimal=decimal,
-            separator=separator,
-            encoding=encoding,
-            categorical=categorical,
-            numeric=numeric,
-            drop=drop,
-            only=only,
-            header=not no_header,
-        )
+        table = read(file, **reading)
         name = printable(file.name)
     column = _target_name(table, target)
     table = _labeled(table, column, missing_target)
