@@ -68,8 +68,8 @@ def text(record: Record, _: argparse.Namespace) -> None:
         for dialect in ("duckdb", "postgres", "sqlite"):
             seconds, sql = spent(lambda d=dialect, m=model: to_sql(m, d, "t", keep=["id"]))
             allowed = "350 kB, 1 s" if (n_classes, dialect) == (10, "duckdb") else ""
-            told = f"{len(sql.encode()) / 1000:.0f} kB, {seconds:.2f} s"
-            record.figure(title, f"{n_classes} classes, {dialect}: text, CPU to write it", told, allowed)
+            written = f"{len(sql.encode()) / 1000:.0f} kB, {seconds:.2f} s"
+            record.figure(title, f"{n_classes} classes, {dialect}: text, CPU to write it", written, allowed)
     record.close(title, note="Beside: at most, as required.")
 
 

@@ -449,7 +449,7 @@ class GroupPartition(Partition):
         return np.fromiter(known, np.int64, len(read.categories))[read.codes]
 
 
-# What a partition is: `isinstance` tells which.
+# What a partition is: `isinstance` decides which.
 AnyPartition = IntervalPartition | GroupPartition
 
 
