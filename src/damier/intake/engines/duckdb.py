@@ -1,0 +1,387 @@
+"""Files and relations counted through DuckDB, which streams their rows as Arrow batches."""
+
+from __future__ import annotations
+
+import contextlib
+import glob
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from damier.intake.cells import literal
+from damier.intake.engines.prebins import Binning, Counts, count_numbers, no_counts
+from damier.intake.engines.source import Counter, Kind, Labels, Listed, Profiles, SourceColumn, Watch, need
+from damier.intake.frames import read_table
+from damier.intake.table import Table
+
+if TYPE_CHECKING:
+    import duckdb
+
+BATCH = 1 << 17
+"""Rows of a batch, unless said otherwise."""
+
+_NUMBERS = {
+    *("tinyint", "smallint", "integer", "bigint", "hugeint", "utinyint", "usmallint", "uinteger", "ubigint"),
+    *("uhugeint", "float", "double", "decimal", "bignum", "varint"),
+}
+_WHOLE = _NUMBERS - {"float", "double", "decimal"}
+_MOMENTS = {"timestamp", "timestamp_s", "timestamp_ms", "timestamp_ns", "timestamp with time zone"}
+_TEXT = {"varchar", "enum", "uuid"}
+_KINDS: dict[str, Kind] = {
+    **dict.fromkeys(_NUMBERS, "number"),
+    **dict.fromkeys(_MOMENTS, "datetime"),
+    **dict.fromkeys(_TEXT, "text"),
+    "date": "date",
+    "time": "time",
+    "interval": "duration",
+    "boolean": "boolean",
+}
+_VIEW = "damier_source"
+# Classes up to this many are told apart by CASE, and counted side by side.
+_FEW_CLASSES = 32
+
+
+def quoted(name: str) -> str:
+    """Write a name of a column in SQL."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def value_literal(value: Any) -> str:
+    """Write a scalar in SQL."""
+    if isinstance(value, str):
+        return literal(value)
+    if isinstance(value, bool):
+        return "TRUE" if value else "FALSE"
+    if isinstance(value, float):
+        return f"{value!r}::DOUBLE"
+    return str(value)
+
+
+def open_files(
+    path: str | Path, *, memory_limit: int | None = None, threads: int | None = None
+) -> DuckDBSource:
+    """Open Parquet or CSV files, one or all those of a pattern.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is none.
+    ValueError
+        If the end of the name is that of neither kind, or the files cannot be read.
+    """
+    import duckdb
+
+    pattern = str(path)
+    found = [pattern] if Path(pattern).exists() else sorted(glob.glob(pattern, recursive=True))
+    if not found:
+        raise FileNotFoundError(f"{pattern}: no such file")
+    if Path(pattern).is_dir():
+        raise ValueError(f"{pattern} is a directory: name its files, for example '{pattern}/*.parquet'")
+    kinds = {_kind_of_file(name) for name in found}
+    if len(kinds) > 1 or None in kinds:
+        raise ValueError(f"{pattern}: all files must end in .parquet, or all in .csv or .tsv")
+    settings: dict[str, Any] = {
+        "autoinstall_known_extensions": "false",
+        "autoload_known_extensions": "false",
+        "preserve_insertion_order": "false",
+        "temp_directory": tempfile.gettempdir(),
+    }
+    if memory_limit is not None:
+        settings["memory_limit"] = f"{memory_limit // 2**20}MiB"
+    if threads is not None:
+        settings["threads"] = str(threads)
+    connection = duckdb.connect(config=settings)
+    connection.execute("SET enable_progress_bar = false")
+    connection.execute("SET TimeZone = 'UTC'")
+    listed = "[" + ", ".join(map(literal, found)) + "]"
+    reader = "read_parquet" if kinds == {"parquet"} else "read_csv"
+    try:
+        relation = connection.sql(f"SELECT * FROM {reader}({listed})")
+    except duckdb.Error as error:
+        raise ValueError(f"{pattern} cannot be read: {_first_line(error)}") from None
+    return DuckDBSource(relation, pattern, connection)
+
+
+def _kind_of_file(name: str) -> str | None:
+    suffixes = [suffix.lower() for suffix in Path(name).suffixes]
+    if suffixes and suffixes[-1] in (".gz", ".zst"):
+        suffixes.pop()
+    last = suffixes[-1] if suffixes else ""
+    if last in (".parquet", ".pq"):
+        return "parquet"
+    return "csv" if last in (".csv", ".tsv") else None
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).splitlines() or [""])[0]
+
+
+class DuckDBSource:
+    """A relation of DuckDB as a source.
+
+    Parameters
+    ----------
+    relation : DuckDBPyRelation
+        Read on its own connection, which keeps its settings.
+    shown : str
+        What messages call it.
+    connection : DuckDBPyConnection, optional
+        To be kept alive as long as the source, if it is Damier's own.
+    batch : int
+        Rows of a batch.
+
+    Examples
+    --------
+    >>> import duckdb
+    >>> from damier.intake.engines.source import read_labels
+    >>> source = DuckDBSource(duckdb.sql("SELECT i % 7 AS x, i % 2 = 0 AS y FROM range(100) t(i)"))
+    >>> labels = read_labels(source, "y")
+    >>> labels.classes, labels.counts
+    (array([False,  True]), array([50, 50]))
+    """
+
+    engine = "DuckDB"
+
+    def __init__(
+        self,
+        relation: duckdb.DuckDBPyRelation,
+        shown: str = "the relation",
+        connection: duckdb.DuckDBPyConnection | None = None,
+        *,
+        batch: int = BATCH,
+    ) -> None:
+        need("pyarrow", "engines", "streaming rows from DuckDB")
+        self.relation = relation
+        self.shown = shown
+        self.connection = connection
+        self.batch = batch
+        self.n_scans = 0
+        self.columns = tuple(
+            _source_column(name, kind) for name, kind in zip(relation.columns, relation.types, strict=True)
+        )
+        self._types = {
+            name: str(kind.id) for name, kind in zip(relation.columns, relation.types, strict=True)
+        }
+        self.n_rows = int(self._fetch(f"SELECT count(*) FROM {_VIEW}")[0][0])
+
+    # ----- queries
+
+    @contextlib.contextmanager
+    def _errors(self) -> Iterator[None]:
+        """Put what DuckDB reports into one sentence."""
+        import duckdb
+
+        try:
+            yield
+        except duckdb.OutOfMemoryException as error:
+            raise MemoryError(
+                f"{self.shown}: DuckDB ran out of memory or of disk to spill to ({_first_line(error)}): "
+                "raise memory_limit, or free space"
+            ) from None
+        except duckdb.Error as error:
+            raise ValueError(f"{self.shown} cannot be read: {_first_line(error)}") from None
+
+    def _fetch(self, query: str) -> list[tuple[Any, ...]]:
+        with self._errors():
+            rows: list[tuple[Any, ...]] = self._query(query).fetchall()
+            return rows
+
+    def _query(self, query: str) -> Any:
+        return self.relation.query(_VIEW, query)
+
+    def _arrow(self, query: str) -> Any:
+        with self._errors():
+            reader = self._query(query).to_arrow_reader(self.batch)
+            try:
+                return reader.read_all()
+            finally:
+                reader.close()
+
+    def batches(self, query: str) -> Iterator[Any]:
+        """Stream the Arrow batches of a query on the view of the source."""
+        self.n_scans += 1
+        with self._errors():
+            reader = self._query(query).to_arrow_reader(self.batch)
+            try:
+                yield from reader
+            finally:
+                reader.close()
+
+    def _number(self, name: str) -> str:
+        """Write a column as DOUBLE."""
+        held, column = self._types[name], quoted(name)
+        if held in _MOMENTS or held in ("date", "time", "interval"):
+            return f"epoch_us({column})::DOUBLE"
+        return column if held == "double" else f"{column}::DOUBLE"
+
+    def _name(self, name: str) -> str:
+        """Write a column as what names its values: numbers of one value are one, NaN is missing."""
+        held, column = self._types[name], quoted(name)
+        if held in ("float", "double"):
+            number = f"{column}::DOUBLE"
+            return f"CASE WHEN isnan({number}) THEN NULL ELSE {number} + 0 END"
+        if held in _MOMENTS or held in ("date", "time", "interval"):
+            return f"epoch_us({column})"
+        if held == "decimal":
+            return f"{column}::DOUBLE"
+        return f"{column}::VARCHAR" if held in ("enum", "uuid") else column
+
+    def _code(self, labels: Labels) -> str:
+        """Write the class of a row as a number."""
+        name = self._name(labels.name)
+        if self._types[labels.name] == "boolean" and labels.n_classes == 2:
+            return f"{name}::INTEGER"
+        if labels.n_classes <= _FEW_CLASSES:
+            chosen = " ".join(
+                f"WHEN {value_literal(value)} THEN {j}" for j, value in enumerate(labels.values)
+            )
+            return f"CASE {name} {chosen} END::INTEGER"
+        pairs = ", ".join(value_literal(value) for value in labels.values)
+        return f"(list_position([{pairs}], {name}) - 1)::INTEGER"
+
+    @staticmethod
+    def _counted(labels: Labels) -> str:
+        return "" if labels.weight is None else f" WHERE {quoted(labels.weight)} > 0"
+
+    @staticmethod
+    def _sum(weight: str | None) -> str:
+        return "count(*)" if weight is None else f"sum({quoted(weight)})::BIGINT"
+
+    # ----- the protocol
+
+    def classes(self, target: str, weight: str | None) -> tuple[list[Any], list[int]]:
+        """Count the values of the target."""
+        self.n_scans += 1
+        kept = "" if weight is None else f" WHERE {quoted(weight)} > 0"
+        rows = self._fetch(
+            f"SELECT {self._name(target)} AS v, {self._sum(weight)} FROM {_VIEW}{kept} GROUP BY v ORDER BY v"
+        )
+        return [value for value, _ in rows], [int(count) for _, count in rows]
+
+    def weight_facts(self, weight: str) -> tuple[float, float, int, int]:
+        """Return what is wrong with weights, if anything."""
+        self.n_scans += 1
+        w = f"{quoted(weight)}::DOUBLE"
+        (facts,) = self._fetch(
+            f"SELECT min({w}), max({w}), count(*) - count({w}), count(*) FILTER ({w} <> floor({w})) "
+            f"FROM {_VIEW}"
+        )
+        least, greatest, missing, broken = facts
+        return least or 0.0, greatest or 0.0, int(missing), int(broken)
+
+    def count(
+        self,
+        binnings: Mapping[str, Binning],
+        labels: Labels,
+        *,
+        by_class: bool = True,
+        values: bool = False,
+        counter: Counter = count_numbers,
+        watch: Watch | None = None,
+    ) -> dict[str, Counts]:
+        """Count numeric columns in their bins."""
+        names = list(binnings)
+        n_classes = labels.n_classes if by_class else 1
+        counts = {name: no_counts(binnings[name], n_classes, values) for name in names}
+        selected = [f"{self._number(name)} AS x{j}" for j, name in enumerate(names)]
+        if by_class:
+            selected.append(f"{self._code(labels)} AS y")
+        if labels.weight is not None:
+            selected.append(f"{quoted(labels.weight)}::BIGINT AS w")
+        query = f"SELECT {', '.join(selected)} FROM {_VIEW}{self._counted(labels)}"
+        done = 0
+        for batch in self.batches(query):
+            codes = _integers(batch, "y", np.int32) if by_class else None
+            weights = None if labels.weight is None else _integers(batch, "w", np.int64)
+
+            def add(j: int, batch: Any = batch, codes: Any = codes, weights: Any = weights) -> None:
+                name = names[j]
+                numbers = batch.column(j).to_numpy(zero_copy_only=False)
+                counts[name] = counter(counts[name], numbers, codes, weights, binnings[name])
+
+            done += batch.num_rows
+            if watch is None:
+                for j in range(len(names)):
+                    add(j)
+            else:
+                watch.check()
+                watch.map(add, range(len(names)))
+                watch.report(f"Scan {self.n_scans}", done=done, total=self.n_rows)
+        return counts
+
+    def profiles(self, column: str, labels: Labels) -> Profiles:
+        """Count the values of a column by their class counts."""
+        self.n_scans += 1
+        table, columns = self._by_value(column, labels)
+        listed = ", ".join(columns)
+        found = self._arrow(
+            f"SELECT {listed}, count(*) AS m FROM ({table}) GROUP BY {listed} ORDER BY {listed}"
+        )
+        return Profiles(_table(found, labels, columns), found.column("m").to_numpy())
+
+    def listed(self, column: str, labels: Labels, max_values: int) -> Listed:
+        """List the most frequent values of a column."""
+        self.n_scans += 1
+        table, columns = self._by_value(column, labels)
+        found = self._arrow(
+            f"SELECT v, {', '.join(columns)} FROM ({table}) ORDER BY t DESC, v NULLS FIRST LIMIT {max_values}"
+        )
+        return Listed(found.column("v").to_pylist(), _table(found, labels, columns))
+
+    def _by_value(self, column: str, labels: Labels) -> tuple[str, list[str]]:
+        """Write a query of values v, their rows t and class counts, and the columns that hold these."""
+        name, code, kept = self._name(column), self._code(labels), self._counted(labels)
+        weight = "" if labels.weight is None else f", {quoted(labels.weight)} AS w"
+        rows = f"SELECT {name} AS v, {code} AS y{weight} FROM {_VIEW}{kept}"
+        total = "count(*)" if labels.weight is None else "sum(w)"
+        if labels.n_classes <= _FEW_CLASSES:
+            columns = [f"n{j}" for j in range(labels.n_classes)]
+            sums = ", ".join(
+                f"coalesce({total} FILTER (y = {j}), 0)::BIGINT AS n{j}" for j in range(labels.n_classes)
+            )
+            return f"SELECT v, {total} AS t, {sums} FROM ({rows}) GROUP BY v", columns
+        # Many classes: only those that a value has.
+        pairs = f"SELECT v, y, {total}::BIGINT AS n FROM ({rows}) GROUP BY v, y"
+        listed = "list({'y': y, 'n': n} ORDER BY y) AS n"
+        return f"SELECT v, sum(n) AS t, {listed} FROM ({pairs}) GROUP BY v", ["n"]
+
+    def sample(self, columns: Sequence[str], n_rows: int, seed: int = 0) -> Table:
+        """Choose rows by a hash of their values."""
+        self.n_scans += 1
+        listed = ", ".join(map(quoted, columns))
+        share = min(1.0, n_rows / max(self.n_rows, 1))
+        chosen = f"hash({listed}, {int(seed)}) <= {int(share * (2**64 - 1))}::UBIGINT"
+        return read_table(self._arrow(f"SELECT {listed} FROM {_VIEW} WHERE {chosen}"))
+
+    def collect(self, columns: Sequence[str]) -> Table:
+        """Read all rows."""
+        self.n_scans += 1
+        return read_table(self._arrow(f"SELECT {', '.join(map(quoted, columns))} FROM {_VIEW}"))
+
+
+def _source_column(name: str, kind: Any) -> SourceColumn:
+    held = str(kind.id)
+    zoned = held == "timestamp with time zone"
+    return SourceColumn(name, _KINDS.get(held, "nested"), str(kind), ("UTC",) if zoned else ())
+
+
+def _integers(batch: Any, name: str, dtype: Any) -> Any:
+    held = batch.column(batch.schema.get_field_index(name)).to_numpy(zero_copy_only=False)
+    return np.ascontiguousarray(held, dtype=dtype)
+
+
+def _table(found: Any, labels: Labels, columns: list[str]) -> Any:
+    """Class counts of the rows of an answer."""
+    if columns != ["n"] or labels.n_classes == 1:
+        held = [found.column(name).to_numpy().astype(np.int64, copy=False) for name in columns]
+        return np.column_stack(held) if held else np.zeros((0, labels.n_classes), np.int64)
+    counts = np.zeros((found.num_rows, labels.n_classes), np.int64)
+    chunks = found.column("n").combine_chunks()
+    offsets = np.asarray(chunks.offsets)
+    rows = np.repeat(np.arange(found.num_rows), np.diff(offsets))
+    entries = chunks.flatten()
+    counts[rows, np.asarray(entries.field("y"))] = np.asarray(entries.field("n"))
+    return counts

@@ -1,0 +1,377 @@
+"""Tables that are counted where they are: what an engine must be able to do.
+
+A source is a table in files, in a database or on a cluster. Fitting to it never asks for the rows, only for
+counts, which the engine adds up whatever the order of the rows, and for a sample where a search needs rows.
+
+Who writes an engine implements `Source`, and has `open_source` recognise its tables by the module of their
+type: no engine is imported before one of its tables is met.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, NamedTuple, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from damier.intake.dates import number_text
+from damier.intake.engines.prebins import Binning, Counts, count_numbers
+from damier.intake.factorize import canonical
+from damier.intake.table import IntArray, Table
+from damier.intake.target import read_target
+
+Kind = Literal["number", "date", "datetime", "duration", "time", "boolean", "text", "nested"]
+
+Counter = Callable[[Counts, Any, Any, Any, Binning], Counts]
+"""What adds a batch of rows to counts, as `damier.intake.engines.prebins.count_numbers` does."""
+
+_SUFFIXES = (".parquet", ".pq", ".csv", ".tsv", ".csv.gz", ".tsv.gz", ".csv.zst", ".tsv.zst")
+_MOST_CLASSES = 1000
+_MOST_DISTINCT = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class SourceColumn:
+    """A column of a source.
+
+    Parameters
+    ----------
+    name : str
+    kind : str
+        As the table in memory would have it: numbers and what is counted in microseconds are numeric, text
+        and booleans are categorical; "nested" is what no model can use.
+    type : str
+        What the engine calls the type.
+    legend : tuple
+        The time zone of a datetime that has one.
+    """
+
+    name: str
+    kind: Kind
+    type: str = ""
+    legend: tuple[Any, ...] = ()
+
+    @property
+    def numeric(self) -> bool:
+        """Whether the column is numeric; booleans are not."""
+        return self.kind not in ("boolean", "text", "nested")
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Labels:
+    """The target of a source and its weights, both columns of it.
+
+    Parameters
+    ----------
+    name : str
+        The column that is the target.
+    classes : array of shape (n_classes,)
+        Sorted, as ``classes_`` of an estimator.
+    values : list
+        The same as the engine has them, in the same order.
+    counts : int64 array of shape (n_classes,)
+        Rows of each class, or the sums of their weights.
+    weight : str, optional
+        The column that says how many times each row counts; rows of weight 0 are left out of everything.
+    """
+
+    name: str
+    classes: npt.NDArray[Any]
+    values: list[Any]
+    counts: IntArray
+    weight: str | None = None
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes."""
+        return len(self.values)
+
+    @property
+    def total(self) -> int:
+        """Number of rows that count."""
+        return int(self.counts.sum())
+
+
+class Profiles(NamedTuple):
+    """Values of a categorical column by their class counts.
+
+    Attributes
+    ----------
+    counts : int64 array of shape (n_profiles, n_classes)
+        Class counts that some value has, each row once.
+    n_values : int64 array of shape (n_profiles,)
+        How many values have these counts; a missing value is one.
+    """
+
+    counts: IntArray
+    n_values: IntArray
+
+
+class Listed(NamedTuple):
+    """Values of a categorical column with their class counts, the most frequent first, equals by value.
+
+    Attributes
+    ----------
+    values : list
+        None is missing; whole numbers are int, dates and times microseconds.
+    counts : int64 array of shape (n_values, n_classes)
+    """
+
+    values: list[Any]
+    counts: IntArray
+
+
+class Watch(Protocol):
+    """What a source needs of `damier.search.run.Run`."""
+
+    def check(self) -> None:
+        """Raise if the run is stopped: to be called between batches."""
+
+    def report(self, text: str = "", *, done: int = 0, total: int = 0) -> None:
+        """Report rows done."""
+
+    def map(self, function: Callable[[Any], Any], items: Sequence[Any], *, text: str | None = None) -> Any:
+        """Apply a function to items, shared among threads."""
+
+
+class Source(Protocol):
+    """A table that an engine counts.
+
+    Results must not depend on the order of the rows, on batches, threads or partitions.
+
+    Attributes
+    ----------
+    engine : str
+        Its name, for people: "DuckDB".
+    columns : tuple of SourceColumn
+    n_rows : int
+    n_scans : int
+        How many times rows were read so far, in whole or in part.
+    """
+
+    engine: str
+    columns: tuple[SourceColumn, ...]
+    n_rows: int
+    n_scans: int
+
+    def classes(self, target: str, weight: str | None) -> tuple[list[Any], list[int]]:
+        """Return the distinct values of the target (None is missing) and their rows, or sums of weights.
+
+        Whole numbers are int, booleans bool; rows of weight 0 are left out.
+        """
+
+    def weight_facts(self, weight: str) -> tuple[float, float, int, int]:
+        """Return the least and the greatest weight, rows where it is missing and where it is not whole."""
+
+    def count(
+        self,
+        binnings: Mapping[str, Binning],
+        labels: Labels,
+        *,
+        by_class: bool = True,
+        values: bool = False,
+        counter: Counter = count_numbers,
+        watch: Watch | None = None,
+    ) -> dict[str, Counts]:
+        """Count numeric columns (booleans too, as 0 and 1) in their bins, all of them in one scan.
+
+        Parameters
+        ----------
+        binnings : mapping of str to Binning
+            Bins of each column to count.
+        labels : Labels
+            Classes and weights.
+        by_class : bool
+            Whether to count each class apart; all in one column otherwise.
+        values : bool
+            Whether to collect the distinct values of columns of few.
+        counter : callable
+            What counts a batch where that happens in this process; engines that count elsewhere ignore it.
+        watch : Watch, optional
+            To report to, and to be stopped by.
+        """
+
+    def profiles(self, column: str, labels: Labels) -> Profiles:
+        """Count a column by value and class, then its values by their counts; numbers are names here."""
+
+    def listed(self, column: str, labels: Labels, max_values: int) -> Listed:
+        """List the most frequent values of a column; numbers are names here."""
+
+    def sample(self, columns: Sequence[str], n_rows: int, seed: int = 0) -> Table:
+        """Return about ``n_rows`` rows chosen by a hash of their values: the same whatever the row order."""
+
+    def collect(self, columns: Sequence[str]) -> Table:
+        """Return all rows."""
+
+
+def is_source(X: Any) -> bool:
+    """Return whether X is a table that an engine holds, or the name of files, without opening it.
+
+    >>> is_source("visits/*.parquet"), is_source([[1.0]])
+    (True, False)
+    """
+    return _recognised(X) is not None
+
+
+def _recognised(X: Any) -> str | None:
+    if isinstance(X, (str, Path)):
+        return "files"
+    for held in type(X).__mro__:
+        package, name = held.__module__.partition(".")[0], held.__name__
+        if package in ("duckdb", "_duckdb") and name == "DuckDBPyRelation":
+            return "duckdb"
+        if package == "pyspark" and name == "DataFrame" and ".pandas." not in held.__module__:
+            return "spark"
+        if package == "ibis" and name == "Table":
+            return "ibis"
+    return None
+
+
+def open_source(X: Any, *, memory_limit: int | None = None, threads: int | None = None) -> Source | None:
+    """Open a table that an engine holds.
+
+    Parameters
+    ----------
+    X : object
+        The path of a Parquet or CSV file, or a pattern of several; a DuckDB relation; a Spark DataFrame; an
+        ibis table. A `Source` is returned as it is.
+    memory_limit : int, optional
+        Bytes that the engine may use, where Damier starts it.
+    threads : int, optional
+        Threads of the engine, where Damier starts it.
+
+    Returns
+    -------
+    Source or None
+        None if X is anything else.
+
+    Raises
+    ------
+    ImportError
+        If what the engine needs is not installed; the message names it.
+    FileNotFoundError, ValueError
+        If there is no such file, or it is not what its name says.
+    """
+    if isinstance(getattr(X, "n_scans", None), int):
+        held: Source = X
+        return held
+    engine = _recognised(X)
+    if engine == "files":
+        from damier.intake.engines.duckdb import open_files
+
+        return open_files(X, memory_limit=memory_limit, threads=threads)
+    if engine == "duckdb":
+        from damier.intake.engines.duckdb import DuckDBSource
+
+        return DuckDBSource(X)
+    if engine == "spark":
+        spark: Source = importlib.import_module("damier.intake.engines.spark").SparkSource(X)
+        return spark
+    if engine == "ibis":
+        ibis: Source = importlib.import_module("damier.intake.engines.ibis").IbisSource(X)
+        return ibis
+    return None
+
+
+def need(package: str, extra: str, what: str) -> None:
+    """Refuse to go on without a package.
+
+    Raises
+    ------
+    ImportError
+        If it is not installed; the message names the extra that has it.
+    """
+    if importlib.util.find_spec(package) is None:
+        raise ImportError(f"{what} needs {package}: pip install 'damier[{extra}]'")
+
+
+def read_labels(source: Source, target: str, weight: str | None = None) -> Labels:
+    """Read the classes of a source, with their counts.
+
+    Parameters
+    ----------
+    source : Source
+    target : str
+        The column with the classes.
+    weight : str, optional
+        The column with whole frequencies.
+
+    Raises
+    ------
+    ValueError
+        If there is no such column, the target is missing somewhere or is no set of classes, or a weight is
+        not a whole number of at least 0.
+    """
+    names = [column.name for column in source.columns]
+    for name, what in ((target, "the target"), (weight, "sample_weight")):
+        if name is not None and name not in names:
+            listed = ", ".join(map(repr, names[:10])) + (", ..." if len(names) > 10 else "")
+            raise ValueError(f"{what} {name!r} is no column of the table; its columns are {listed}")
+    if source.n_rows == 0:
+        raise ValueError(
+            "Found array with 0 sample(s) while a minimum of 1 is required: the table has no rows."
+        )
+    if weight is not None:
+        _check_weights(source, weight)
+    held, counts = source.classes(target, weight)
+    for value, count in zip(held, counts, strict=True):
+        if value is None or (isinstance(value, float) and math.isnan(value)):
+            rows = f"{count:,} row{'s' if count > 1 else ''}"
+            raise ValueError(f"the target {target} is missing in {rows}: remove those rows or label them")
+    if not held:
+        raise ValueError("sample_weight is zero everywhere: at least one row must count")
+    total = sum(counts)
+    if len(held) > _MOST_CLASSES and len(held) > _MOST_DISTINCT * total:
+        raise ValueError(
+            f"the target {target} has {len(held):,} classes in {total:,} rows. At most 1,000 classes, or one "
+            "per ten rows, can be handled: cut it into bins or group rare classes first."
+        )
+    array = np.array(held) if {type(v) for v in held} <= {int, bool, float} else np.array(held, dtype=object)
+    read = read_target(array, name=target)
+    order = np.argsort(read.codes)
+    return Labels(
+        target,
+        read.classes,
+        [held[i] for i in order.tolist()],
+        np.array(counts, np.int64)[order],
+        weight,
+    )
+
+
+def _check_weights(source: Source, weight: str) -> None:
+    least, greatest, missing, broken = source.weight_facts(weight)
+    if missing or not (math.isfinite(least) and math.isfinite(greatest)):
+        raise ValueError(
+            f"sample_weight must be neither missing nor infinite; column {weight!r} is somewhere"
+        )
+    if least < 0:
+        raise ValueError(f"sample_weight must be not negative; column {weight!r} has {least:g}")
+    if broken:
+        raise ValueError(
+            "sample_weight must be whole: weights are frequencies here, as if each row were repeated; "
+            f"column {weight!r} is not in {broken:,} row{'s' if broken > 1 else ''}"
+        )
+
+
+def categories(column: SourceColumn, values: Sequence[Any]) -> list[Any]:
+    """Write listed values as a table in memory has them: dates and times as text, whole numbers as int.
+
+    >>> categories(SourceColumn("day", "date"), [0, None])
+    ['1970-01-01', None]
+    >>> categories(SourceColumn("n", "number"), [2.0, 0.5])
+    [2, 0.5]
+    """
+    if column.kind in ("text", "boolean"):
+        return list(values)
+    if column.kind == "number":
+        return [canonical(value) for value in values]
+    return [
+        None if value is None else number_text(value, column.kind, column.legend)  # type: ignore[arg-type]
+        for value in values
+    ]
