@@ -40,7 +40,7 @@ _KINDS: dict[str, Kind] = {
     "boolean": "boolean",
 }
 _VIEW = "damier_source"
-# Classes up to this many are told apart by CASE, and counted side by side.
+# Classes up to this many are distinguished by CASE, and counted side by side.
 _FEW_CLASSES = 32
 
 
