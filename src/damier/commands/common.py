@@ -13,7 +13,7 @@ import functools
 import inspect
 import os
 import stat
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -103,15 +103,21 @@ def read(file: Path, *, quiet: bool = False, **options: Any) -> Table:
         raise stop(f"no file {str(file)!r}{_meant(file)}", WRONG_COMMAND)
     if stat.S_ISDIR(held.st_mode):
         raise stop(f"{str(file)!r} is a folder: name a .csv, .tsv or .parquet file in it", WRONG_COMMAND)
-    for key in ("categorical", "numeric", "drop", "only"):
-        given = options.get(key)
-        options[key] = next(csv.reader([given]), []) if isinstance(given, str) else ()
-    options["missing"] = options.get("missing") or ()
+    options = reading_options(options)
     with data_problems(), Console(stderr=True).status("Reading"):
         table = read_file(file, **options)
     if not quiet:
         note(table.notes)
     return table
+
+
+def reading_options(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options of reading as the library takes them: names of columns as lists."""
+    options = {**given, "missing": given.get("missing") or ()}
+    for key in ("categorical", "numeric", "drop", "only"):
+        names = given.get(key)
+        options[key] = next(csv.reader([names]), []) if isinstance(names, str) else ()
+    return options
 
 
 def note(notes: Sequence[str], most: int = 20) -> None:

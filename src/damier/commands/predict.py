@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
-from collections.abc import Iterator
+import glob
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,10 +16,13 @@ from rich.text import Text
 
 from damier.commands.common import (
     WRONG_COMMAND,
+    WRONG_DATA,
     check_outputs,
     column_name,
     data_problems,
+    note,
     read,
+    reading_options,
     stop,
     with_reading_options,
     writing,
@@ -28,26 +34,37 @@ if TYPE_CHECKING:
     from damier.intake import Column, Table
     from damier.models import Model
 
+# Above this size in bytes a file is scored batch after batch: memory no longer grows with its rows.
+_LARGE = 1 << 26
+
 EPILOG = (
     "[bold]Examples[/bold]\n\n"
     "[cyan]damier report customers.csv -t churn --save-model churn.json[/cyan]   makes a model\n\n"
     "[cyan]damier predict churn.json new.csv -o scored.csv[/cyan]   class and probabilities of each row\n\n"
     "[cyan]damier predict churn.json new.csv --explain --keep id,name[/cyan]   with reasons\n\n"
+    "[cyan]damier predict churn.json 'new/*.parquet' -o scored/[/cyan]   many files, into a folder\n\n"
     "[bold]Columns[/bold]\n\n"
     "Columns of FILE are found by name, in any order; others are ignored, and those that the model does not "
     "use may be absent."
 )
-N_REASONS = 3
 
 
 @with_reading_options
 def predict(
     model: Annotated[Path, typer.Argument(metavar="MODEL", help="A saved model: .json.")],
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="The rows: .csv, .tsv or .parquet.")],
+    file: Annotated[
+        str,
+        typer.Argument(
+            metavar="FILE", help="The rows: .csv, .tsv or .parquet; a pattern in quotes or a folder for many."
+        ),
+    ],
     output: Annotated[
         Path | None,
         typer.Option(
-            "--output", "-o", metavar="PATH", help="A .csv or .parquet file; FILE-scored.csv by default."
+            "--output",
+            "-o",
+            metavar="PATH",
+            help="A .csv or .parquet file, or a new folder; FILE-scored.csv by default.",
         ),
     ] = None,
     explain: Annotated[
@@ -63,20 +80,125 @@ def predict(
     reading: Any = None,
 ) -> None:
     """Apply a saved model to the rows of a file: classes, probabilities, reasons, or encoded columns."""
-    out = output or Path(f"{file.stem}-scored.csv")
-    check_kind("--output", out)
-    check_outputs((model, file), (out,))
+    path = Path(file)
+    many = path.is_dir() or (not _exists(path) and glob.has_magic(file))
+    if many and output is None:
+        raise stop("several files need --output: a .csv or .parquet file, or a new folder", WRONG_COMMAND)
+    out = output or Path(f"{path.stem}-scored.csv")
+    if out.suffix:
+        check_kind("--output", out)
+    if many or not out.suffix or (path.is_file() and path.stat().st_size > _LARGE):
+        _stream(model, file, out, explain, keep, raw, reading)
+        return
+    check_outputs((model, path), (out,))
     loaded = _load(model)
-    table = _read(file, loaded, reading)
+    table = _read(path, loaded, reading)
     columns = _kept(table, keep)
     with data_problems(), writing(out):
-        columns += _answers(loaded, table, explain)
+        from damier.deploy.scoring import answers
+
+        columns += answers(loaded, table, explain=explain)
         from damier.models.codec import distinct_names
 
         names = distinct_names([name for name, _ in columns])
         write_table(out, dict(zip(names, (values for _, values in columns), strict=True)), raw=raw)
-    rows = f"{table.n_rows:,} row" + ("" if table.n_rows == 1 else "s")
-    Console().print(Text(f"{rows} written to ").append(printable(out), style="bold"), soft_wrap=True)
+    _print_rows(table.n_rows, out)
+
+
+def _exists(path: Path) -> bool:
+    with contextlib.suppress(OSError, ValueError):
+        return path.exists()
+    return True  # a name that the system refuses: said in words when it is read
+
+
+def _print_rows(n_rows: int, out: Path, more: str = "") -> None:
+    rows = f"{n_rows:,} row" + ("" if n_rows == 1 else "s")
+    said = Text(f"{rows} written to ").append(printable(out), style="bold").append(more)
+    Console().print(said, soft_wrap=True)
+
+
+def _stream(
+    model: Path, file: str, out: Path, explain: bool, keep: str | None, raw: bool, reading: dict[str, Any]
+) -> None:
+    """Score files batch after batch, into one file or into a folder with one file for each."""
+    from damier.commands.tables import table_writer
+    from damier.deploy.scoring import answers, column_kinds, used_columns
+    from damier.intake.stream import Batch, Rows, find_files
+    from damier.intake.writing import replacing_folder
+    from damier.models.codec import distinct_names
+
+    files = find_files(file)
+    if not files:
+        raise stop(f"no file {file!r} to read: check the name", WRONG_COMMAND)
+    _check_output(model, files, out)
+    loaded = _load(model)
+    used = used_columns(loaded)
+    if used is None:
+        raise stop("the model does not score row by row: give one file that fits into memory", WRONG_DATA)
+    kinds, options = dict(column_kinds(loaded)), reading_options(reading)
+    copied = None if keep == "*" else next(csv.reader([keep]), []) if keep else []
+    n_rows, began = 0, time.monotonic()
+
+    def write(rows: list[Rows], path: Path) -> None:
+        with table_writer(path, raw=raw) as add:
+
+            def consume(batches: Iterator[Batch]) -> None:
+                nonlocal n_rows
+                for batch in batches:
+                    columns = [*batch.kept.items(), *answers(loaded, batch.table, explain=explain)]
+                    names = distinct_names([name for name, _ in columns])
+                    add(dict(zip(names, (values for _, values in columns), strict=True)))
+                    n_rows += batch.table.n_rows
+                    update(n_rows)
+
+            for one in rows:
+                one.read(consume)
+                note([f"{one.path.name}: {line}" for line in one.notes])
+
+    with data_problems(), writing(out):
+        rows = [Rows(path, used, kinds, copied, options) for path in files]
+        counts = [one.count() for one in rows]
+        with _progress(None if None in counts else sum(filter(None, counts))) as update:
+            if out.suffix:
+                write(rows, out)
+            else:
+                with replacing_folder(out) as partial:
+                    for name, one in zip(distinct_names([p.stem for p in files]), rows, strict=True):
+                        write([one], partial / f"{name}.parquet")
+    _print_rows(n_rows, out, f" ({n_rows / max(time.monotonic() - began, 1e-9):,.0f} rows per second)")
+
+
+def _check_output(model: Path, files: list[Path], out: Path) -> None:
+    """Stop before the work if the output has nowhere to go or would replace something."""
+    if out.suffix:
+        check_outputs((model, *files), (out,))
+    elif out.is_dir() and any(out.iterdir()):
+        raise stop(f"the folder {str(out)!r} is not empty: name a new one", WRONG_COMMAND)
+    elif out.exists() and not out.is_dir():
+        raise stop(f"{str(out)!r} is a file: name a new folder, or a .csv or .parquet file", WRONG_COMMAND)
+    elif not out.absolute().parent.is_dir():
+        raise stop(f"there is no folder {str(out.parent)!r} to make {out.name!r} in", WRONG_COMMAND)
+
+
+@contextlib.contextmanager
+def _progress(total: int | None) -> Iterator[Callable[[int], None]]:
+    """Show rows and rows per second where the error stream is a terminal."""
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield lambda _: None
+        return
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+    with Progress(
+        TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(), console=console, transient=True
+    ) as bar:
+        task, began = bar.add_task("Scoring", total=total), time.monotonic()
+
+        def update(rows: int) -> None:
+            rate = rows / max(time.monotonic() - began, 1e-9)
+            bar.update(task, completed=rows, description=f"{rows:,} rows, {rate:,.0f} rows per second")
+
+        yield update
 
 
 def _load(path: Path) -> Model:
@@ -90,11 +212,12 @@ def _load(path: Path) -> Model:
 
 def _read(file: Path, model: Model, options: dict[str, Any]) -> Table:
     """Read the file; a column that was text when fitted is read as text, one of numbers as numbers."""
+    from damier.deploy.scoring import column_kinds
     from damier.intake import CategoricalColumn, NumericColumn
 
     table = read(file, **options)
     wrong: dict[str, list[str]] = {"categorical": [], "numeric": []}
-    for name, kind in _column_kinds(model):
+    for name, kind in column_kinds(model):
         if name in table.names:
             column = table[name]
             texts = isinstance(column, CategoricalColumn) and all(
@@ -110,37 +233,6 @@ def _read(file: Path, model: Model, options: dict[str, Any]) -> Table:
         named = next(csv.reader([options[key]]), []) if options[key] else []
         options[key] = joined([*named, *names])
     return read(file, quiet=True, **options)
-
-
-def _column_kinds(model: Any) -> Iterator[tuple[str, str]]:
-    """Yield the columns of a model that were text or plain numbers when it was fitted."""
-    from damier.models import GridEnsemble, GroupPartition, IntervalPartition, LinfModel
-    from damier.models.linf.columns import CodedColumn
-
-    if isinstance(model, LinfModel):
-        for column in model.columns:
-            if not isinstance(column, CodedColumn):
-                yield column.name, "number"
-            elif _all_text(column.categories):
-                yield column.name, "text"
-        return
-    grids = model.grids if isinstance(model, GridEnsemble) else ()
-    held = [p for grid in grids for p in grid.partitions.values()]
-    partitions = getattr(model, "partitions", ())
-    held += list(partitions.values() if hasattr(partitions, "values") else partitions)
-    held += [
-        variable.partition for variable in getattr(model, "variables", ()) if hasattr(variable, "partition")
-    ]
-    held += [model] if isinstance(model, (GroupPartition, IntervalPartition)) else []
-    for partition in held:
-        if isinstance(partition, IntervalPartition) and partition.kind == "number":
-            yield partition.name, "number"
-        elif isinstance(partition, GroupPartition) and all(map(_all_text, partition.groups)):
-            yield partition.name, "text"
-
-
-def _all_text(values: Any) -> bool:
-    return all(isinstance(value, (str, type(None))) for value in values)
 
 
 def _kept(table: Table, keep: str | None) -> list[tuple[str, list[Any]]]:
@@ -171,56 +263,3 @@ def _values(column: Column) -> list[Any]:
         ]
     whole = bool((missing | ((held == np.floor(held)) & (np.abs(held) < 2.0**53))).all())
     return [None if m else int(v) if whole else v for v, m in zip(held.tolist(), missing, strict=True)]
-
-
-def _answers(model: Any, table: Table, explain: bool) -> list[tuple[str, list[Any]]]:
-    """Return what a model says of the rows, as columns."""
-    from damier.models import (
-        ClassifierModel,
-        CoclusteringModel,
-        Encoding,
-        LabeledCoclustering,
-        Partition,
-        UnsupervisedGrid,
-    )
-
-    counts = model.coclustering if isinstance(model, LabeledCoclustering) else model
-    if isinstance(counts, CoclusteringModel) and counts.columns.values is None:
-        raise ValueError(
-            "the model was fitted on a table of counts without names: apply it in Python, with model.predict"
-        )
-    if isinstance(model, ClassifierModel):
-        proba = model.predict_proba(table)
-        best = proba.argmax(axis=1).tolist()
-        columns: list[tuple[str, list[Any]]] = [("predicted", [model.classes[j] for j in best])]
-        columns += [(f"probability {c}", p) for c, p in zip(model.classes, proba.T.tolist(), strict=True)]
-        if explain:
-            reasons = model.reasons(table, N_REASONS)
-            columns += [
-                (f"reason {k + 1}", [one[k] if k < len(one) else None for one in reasons])
-                for k in range(N_REASONS)
-            ]
-        return columns
-    if explain:
-        raise ValueError(f"--explain needs a model that predicts classes, and this is {_kind(model)}")
-    if isinstance(model, Encoding):
-        return list(zip(model.feature_names_out(), model.transform(table).T.tolist(), strict=True))
-    if isinstance(model, Partition):
-        parts = model.apply(_column(table, model.name)).tolist()
-        return [(f"{model.name} part", [None if part < 0 else model.labels[part] for part in parts])]
-    if isinstance(model, UnsupervisedGrid):
-        return [("cell", model.predict(table).tolist())]
-    if isinstance(model, CoclusteringModel):
-        return [(f"cluster of {model.rows.name}", model.predict(table).tolist())]
-    raise ValueError(f"the model is {_kind(model)}, which does not predict: nothing to write")
-
-
-def _column(table: Table, name: str) -> Column:
-    from damier.intake import read_columns
-
-    return read_columns(table, [name])[name]
-
-
-def _kind(model: Any) -> str:
-    name = type(model).__name__
-    return f"{'an' if name[0] in 'AEIOU' else 'a'} {name}"

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import importlib.util
 import io
-from collections.abc import Mapping, Sequence
+import itertools
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -67,6 +69,81 @@ def write_table(path: Path, columns: Mapping[str, Sequence[Any]], *, raw: bool =
     else:
         raise ImportError("Parquet needs pyarrow or polars: pip install pyarrow, or choose .csv")
     write_bytes(path, held.getvalue())
+
+
+@contextlib.contextmanager
+def table_writer(path: Path, *, raw: bool = False) -> Iterator[Callable[[Mapping[str, Any]], None]]:
+    """Write a table batch after batch, whole or not at all, as the end of the file's name says.
+
+    Yields a function that takes the columns of the next rows: arrays of pyarrow or NumPy, or lists.
+    """
+    import pyarrow as pa
+
+    from damier.intake.printable import without_formula
+    from damier.intake.writing import replacing
+
+    with replacing(path) as file:
+        if path.suffix.lower() == ".csv":
+            text = io.TextIOWrapper(file, encoding="utf-8", errors="backslashreplace", newline="")
+            cells = csv.writer(text)
+            begun = False
+
+            def add_lines(columns: Mapping[str, Any]) -> None:
+                nonlocal begun
+                lines = zip(*map(_listed, columns.values()), strict=True)
+                for row in itertools.chain(() if begun else (tuple(columns),), lines):
+                    cells.writerow(row if raw else map(without_formula, row))
+                begun = True
+
+            yield add_lines
+            text.flush()
+            text.detach()
+            return
+        import pyarrow.parquet as pq
+
+        writer = None
+
+        def close() -> None:
+            if writer is not None:
+                writer.close()
+
+        def add_batch(columns: Mapping[str, Any]) -> None:
+            nonlocal writer
+            batch = pa.table(dict(columns))
+            if writer is None:
+                # Reasons and labels may all be missing in the first rows.
+                fields = [
+                    pa.field(f.name, pa.string() if pa.types.is_null(f.type) else f.type)
+                    for f in batch.schema
+                ]
+                writer = pq.ParquetWriter(file, pa.schema(fields))
+            writer.write_table(batch.cast(writer.schema))
+
+        try:
+            yield add_batch
+        except BaseException:
+            with contextlib.suppress(OSError, ValueError):  # what went wrong is said already
+                close()
+            raise
+        close()
+
+
+def _listed(values: Any) -> list[Any]:
+    """Return the cells of a column of any library; moments as their text."""
+    import pyarrow as pa
+
+    if isinstance(values, (pa.Array, pa.ChunkedArray)):
+        if pa.types.is_temporal(values.type):
+            from damier.intake.dates import number_text
+            from damier.intake.frames import read_column
+
+            held: Any = read_column(values)
+            return [
+                None if value != value else number_text(value, held.kind) for value in held.values.tolist()
+            ]
+        found: list[Any] = values.to_pylist()
+        return found
+    return list(values.tolist() if hasattr(values, "tolist") else values)
 
 
 def joined(names: Sequence[str]) -> str:

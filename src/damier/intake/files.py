@@ -29,11 +29,11 @@ import itertools
 import mmap
 import re
 import tempfile
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -44,6 +44,8 @@ from damier.intake.table import CategoricalColumn, CodeArray, Column, FloatArray
 
 if TYPE_CHECKING:
     import duckdb
+
+Result = TypeVar("Result")
 
 # Nothing is fetched or loaded to read a file.
 _OFFLINE: Any = {"autoinstall_known_extensions": "false", "autoload_known_extensions": "false"}
@@ -80,6 +82,24 @@ class _Options:
     drop: frozenset[str] = frozenset()
     only: frozenset[str] = frozenset()
     header: bool = True
+
+    @classmethod
+    def checked(
+        cls,
+        *,
+        missing: Collection[str] = (),
+        decimal: str | None = None,
+        separator: str | None = None,
+        encoding: str | None = None,
+        header: bool = True,
+        **columns: Collection[str],
+    ) -> _Options:
+        """Take the arguments of `read_file`."""
+        if decimal not in (None, ".", ","):
+            raise ValueError(f"decimal must be '.' or ','; got {decimal!r}")
+        separator = None if separator is None else _NAMED_SEPARATORS.get(separator.lower(), separator)
+        named = {name: frozenset(given) for name, given in columns.items()}
+        return cls(tuple(missing), decimal, separator, encoding, header=header, **named)
 
     def keeps(self, name: str) -> bool:
         return name not in self.drop and (not self.only or name in self.only)
@@ -136,20 +156,18 @@ def read_file(
     """
     path = Path(path)
     shown = _check_path(path)
-    options = _Options(
-        tuple(missing),
-        _checked_decimal(decimal),
-        None if separator is None else _NAMED_SEPARATORS.get(separator.lower(), separator),
-        encoding,
-        frozenset(categorical),
-        frozenset(numeric),
-        frozenset(drop),
-        frozenset(only),
-        header,
+    options = _Options.checked(
+        missing=missing,
+        decimal=decimal,
+        separator=separator,
+        encoding=encoding,
+        categorical=categorical,
+        numeric=numeric,
+        drop=drop,
+        only=only,
+        header=header,
     )
-    suffixes = [suffix.lower() for suffix in path.suffixes] or [""]
-    packed = len(suffixes) > 1 and suffixes[-1] in _PACKED
-    suffix = suffixes[-2] if packed else suffixes[-1]
+    suffix = _suffix(path)
     if suffix in _PARQUET:
         return _finished(_read_parquet(path), options, shown)
     if suffix in _FEATHER:
@@ -163,6 +181,12 @@ def read_file(
         f"{shown}: the name does not give the kind of file; it should end in one of {known}, or give the "
         "separator of its cells"
     )
+
+
+def _suffix(path: Path) -> str:
+    """Return the end of a name that says the kind of file, whether it is packed or not."""
+    suffixes = [suffix.lower() for suffix in path.suffixes] or [""]
+    return suffixes[-2] if len(suffixes) > 1 and suffixes[-1] in _PACKED else suffixes[-1]
 
 
 def _check_path(path: Path) -> str:
@@ -186,12 +210,6 @@ def _check_path(path: Path) -> str:
             f"{shown} is not a regular file (a pipe or a device): write its content to a file first"
         )
     return shown
-
-
-def _checked_decimal(decimal: str | None) -> str | None:
-    if decimal not in (None, ".", ","):
-        raise ValueError(f"decimal must be '.' or ','; got {decimal!r}")
-    return decimal
 
 
 def _check_names(names: Sequence[str], options: _Options, shown: str) -> None:
@@ -336,6 +354,10 @@ class _TextFile:
     longest_line: int = 0
 
     def read(self) -> Table:
+        """Read the file whole."""
+        return self.tried(self._read)
+
+    def tried(self, read: Callable[[Path], Result]) -> Result:
         """Read the file, again from a copy in UTF-8 where it has another encoding or mixed ends of lines."""
         encoding = _mark_of_binary(self.path) or self.options.encoding
         with tempfile.TemporaryDirectory(prefix="damier-") as folder:
@@ -344,7 +366,7 @@ class _TextFile:
                 copied = self._copy(Path(folder), [encoding])
             while True:
                 try:
-                    return self._read(copied or self.path)
+                    return read(copied or self.path)
                 except _RetryError as retry:
                     if retry.cure == "longer lines" and not self.longest_line:
                         self.longest_line = max(1 << 24, 2 * self.path.stat().st_size)
@@ -536,17 +558,21 @@ class _Reader:
     def _comma(self) -> bool | None:
         return None if self.options.decimal is None else self.options.decimal == ","
 
-    def _from_text(self, j: int) -> Column:
-        """Make a column of cells that were read as text, from its distinct cells."""
-        codes, distinct = self._coded(j)
-        name, marks = self.names[j], self.options.missing
+    def _bare(self, distinct: Sequence[str | None]) -> list[str | None]:
+        """Cells without the blanks around them, None where they mean missing."""
+        marks = self.options.missing
         longest = max(map(len, cells.MISSING.union(marks)))
-        held = [
+        return [
             None
             if cell is None or (len(bare := cell.strip()) <= longest and cells.is_missing(bare, marks))
             else bare
             for cell in distinct
         ]
+
+    def _from_text(self, j: int) -> Column:
+        """Make a column of cells that were read as text, from its distinct cells."""
+        codes, distinct = self._coded(j)
+        name, held = self.names[j], self._bare(distinct)
         present = [cell for cell in held if cell is not None]
         if not present:
             return NumericColumn(name, np.full(len(codes), np.nan))

@@ -7,10 +7,11 @@ import csv
 import io
 import os
 import secrets
+import shutil
 import stat
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from damier.intake.printable import without_formula
 
@@ -53,12 +54,7 @@ def write_csv(
 
 
 def write_bytes(path: str | os.PathLike[str], data: bytes) -> None:
-    """Replace a file only once everything is written.
-
-    The bytes go to a new file of a random name in the same directory, which then takes the place of the file:
-    whoever reads it sees the old content or the new one, and a full disk leaves the old one. A link is
-    followed, and the mode of an existing file is kept. What is no regular file (``/dev/stdout``, a pipe) is
-    written to as it is.
+    """Replace a file only once everything is written, as `replacing` does.
 
     Parameters
     ----------
@@ -70,11 +66,34 @@ def write_bytes(path: str | os.PathLike[str], data: bytes) -> None:
     OSError
         If the file cannot be written.
     """
+    with replacing(path) as file:
+        file.write(data)
+
+
+@contextlib.contextmanager
+def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
+    """Open a file to write, which takes the place of the one that is there once everything is written.
+
+    The bytes go to a new file of a random name in the same directory, which then takes the place of the file:
+    whoever reads it sees the old content or the new one; a full disk or an error leaves the old one. A link
+    is followed, and the mode of an existing file is kept. What is no regular file (``/dev/stdout``, a pipe)
+    is written to as it is.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     with replacing(pathlib.Path(folder) / "rows.csv") as file:
+    ...         _ = file.write(b"a,b")
+    ...     [found.name for found in pathlib.Path(folder).iterdir()]
+    ['rows.csv']
+    """
     mode = None
     with contextlib.suppress(FileNotFoundError):
         held = Path(path).stat()
         if not stat.S_ISREG(held.st_mode):
-            Path(path).write_bytes(data)
+            with Path(path).open("wb") as file:
+                yield file
             return
         mode = stat.S_IMODE(held.st_mode)
     target = Path(os.path.realpath(path))
@@ -85,7 +104,7 @@ def write_bytes(path: str | os.PathLike[str], data: bytes) -> None:
     descriptor = os.open(partial, flags, 0o666 if mode is None else 0o600)
     try:
         with os.fdopen(descriptor, "wb") as file:
-            file.write(data)
+            yield file
             file.flush()
             os.fsync(file.fileno())
         if mode is not None:
@@ -93,4 +112,26 @@ def write_bytes(path: str | os.PathLike[str], data: bytes) -> None:
         os.replace(partial, target)
     except BaseException:
         partial.unlink(missing_ok=True)
+        raise
+
+
+@contextlib.contextmanager
+def replacing_folder(path: str | os.PathLike[str]) -> Iterator[Path]:
+    """Fill a folder that is given its name once everything in it is written.
+
+    Raises
+    ------
+    OSError
+        If there is a folder of that name which is not empty.
+    """
+    target = Path(os.path.realpath(path))
+    partial = target.with_name(f".{secrets.token_hex(8)}.partial")
+    partial.mkdir()
+    try:
+        yield partial
+        if target.is_dir():
+            target.rmdir()
+        partial.rename(target)
+    except BaseException:
+        shutil.rmtree(partial, ignore_errors=True)
         raise

@@ -1,0 +1,129 @@
+"""What a saved model says of rows, as columns: shared by the command line and by Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from damier.intake import Column, Table, read_columns
+from damier.models import (
+    BallPartition,
+    ClassifierModel,
+    CoclusteringModel,
+    Encoding,
+    GridEnsemble,
+    GroupPartition,
+    IntervalPartition,
+    LabeledCoclustering,
+    LinfModel,
+    NaiveBayes,
+    Partition,
+    UnsupervisedGrid,
+)
+from damier.models.linf.columns import CodedColumn
+
+N_REASONS = 3
+
+
+def answers(model: Any, table: Table, *, explain: bool = False) -> list[tuple[str, Any]]:
+    """Return what a model says of the rows, as columns: arrays of numbers, lists of anything else.
+
+    Each row is scored by itself: rows scored batch after batch get the same answers to the last bit.
+
+    Parameters
+    ----------
+    model : model of :mod:`damier.models`
+    table : Table
+        The columns of the model are found by name.
+    explain : bool, default=False
+        Add the strongest reasons for each predicted class.
+
+    Raises
+    ------
+    ValueError
+        If the model has nothing to say of single rows.
+    """
+    counts = model.coclustering if isinstance(model, LabeledCoclustering) else model
+    if isinstance(counts, CoclusteringModel) and counts.columns.values is None:
+        raise ValueError(
+            "the model was fitted on a table of counts without names: apply it in Python, with model.predict"
+        )
+    if isinstance(model, ClassifierModel):
+        proba = model.predict_proba(table)
+        best = proba.argmax(axis=1).tolist()
+        columns: list[tuple[str, Any]] = [("predicted", [model.classes[j] for j in best])]
+        columns += [(f"probability {c}", p) for c, p in zip(model.classes, proba.T, strict=True)]
+        if explain:
+            reasons = model.reasons(table, N_REASONS)
+            columns += [
+                (f"reason {k + 1}", [one[k] if k < len(one) else None for one in reasons])
+                for k in range(N_REASONS)
+            ]
+        return columns
+    if explain:
+        raise ValueError(f"--explain needs a model that predicts classes, and this is {_kind(model)}")
+    if isinstance(model, Encoding):
+        return list(zip(model.feature_names_out(), model.transform(table).T, strict=True))
+    if isinstance(model, Partition):
+        parts = model.apply(_column(table, model.name)).tolist()
+        return [(f"{model.name} part", [None if part < 0 else model.labels[part] for part in parts])]
+    if isinstance(model, UnsupervisedGrid):
+        return [("cell", model.predict(table))]
+    if isinstance(model, CoclusteringModel):
+        return [(f"cluster of {model.rows.name}", model.predict(table).tolist())]
+    raise ValueError(f"the model is {_kind(model)}, which does not predict: nothing to write")
+
+
+def used_columns(model: Any) -> list[str] | None:
+    """Return the columns that a model looks at, or None if it does not score row by row."""
+    if isinstance(model, NaiveBayes):
+        return [variable.name for variable in model.variables if variable.informs]
+    if isinstance(model, LinfModel):
+        return [column.name for column in model.columns]
+    if isinstance(model, BallPartition):
+        return list(model.names)
+    if isinstance(model, GridEnsemble):
+        return list(dict.fromkeys(name for grid in model.grids for name in grid.partitions))
+    if isinstance(model, Partition):
+        return [model.name]
+    if isinstance(model, (Encoding, UnsupervisedGrid)):
+        return [partition.name for partition in model.partitions]
+    partitions = getattr(model, "partitions", None)
+    return None if partitions is None else list(partitions)
+
+
+def column_kinds(model: Any) -> Iterator[tuple[str, str]]:
+    """Yield the columns of a model that were text or plain numbers when it was fitted."""
+    if isinstance(model, LinfModel):
+        for column in model.columns:
+            if not isinstance(column, CodedColumn):
+                yield column.name, "number"
+            elif _all_text(column.categories):
+                yield column.name, "text"
+        return
+    grids = model.grids if isinstance(model, GridEnsemble) else ()
+    held = [p for grid in grids for p in grid.partitions.values()]
+    partitions = getattr(model, "partitions", ())
+    held += list(partitions.values() if hasattr(partitions, "values") else partitions)
+    held += [
+        variable.partition for variable in getattr(model, "variables", ()) if hasattr(variable, "partition")
+    ]
+    held += [model] if isinstance(model, (GroupPartition, IntervalPartition)) else []
+    for partition in held:
+        if isinstance(partition, IntervalPartition) and partition.kind == "number":
+            yield partition.name, "number"
+        elif isinstance(partition, GroupPartition) and all(map(_all_text, partition.groups)):
+            yield partition.name, "text"
+
+
+def _all_text(values: Any) -> bool:
+    return all(isinstance(value, (str, type(None))) for value in values)
+
+
+def _column(table: Table, name: str) -> Column:
+    return read_columns(table, [name])[name]
+
+
+def _kind(model: Any) -> str:
+    name = type(model).__name__
+    return f"{'an' if name[0] in 'AEIOU' else 'a'} {name}"
