@@ -3,13 +3,28 @@
 import subprocess
 import sys
 
+import pytest
+
 import damier
+import damier.deploy
+import damier.intake
+import damier.models
 
 
 def test_every_name_is_listed_and_loads():
     assert sorted(damier._HOME_OF) == sorted(set(damier.__all__) - {"__version__"})
     for name in damier.__all__:
         assert getattr(damier, name) is not None
+
+
+@pytest.mark.parametrize("package", [damier.deploy, damier.intake, damier.models])
+def test_names_of_packages_are_listed_and_load(package):
+    assert sorted(package.HOME_OF) == sorted(package.__all__)
+    assert set(package.__all__) <= set(dir(package))
+    for name in package.__all__:
+        assert getattr(package, name) is not None
+    with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
+        package.nothing  # noqa: B018
 
 
 def test_importing_damier_imports_neither_scikit_learn_nor_numba():

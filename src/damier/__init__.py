@@ -6,9 +6,9 @@ the first estimator, Numba with the first fit.
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from damier.lazy import lazy_names
 from damier.version import __version__
 
 _HOME_OF = {
@@ -62,14 +62,4 @@ if TYPE_CHECKING:
     from damier.fit.balls import gabriel_graph
     from damier.report.explore import explore
 
-
-def __getattr__(name: str) -> Any:
-    if name in _HOME_OF:
-        value = getattr(importlib.import_module(_HOME_OF[name]), name)
-        globals()[name] = value
-        return value
-    raise AttributeError(f"module 'damier' has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *_HOME_OF})
+__getattr__, __dir__ = lazy_names(__name__, _HOME_OF)

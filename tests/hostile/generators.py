@@ -37,7 +37,7 @@ from sklearn.exceptions import DataConversionWarning
 import damier
 from damier.deploy.json import dumps, loads
 from damier.intake import read_file
-from damier.models.codec import KINDS as MODEL_KINDS
+from damier.models.codec import find_kinds
 from damier.report import (
     classifier_line,
     grid_lines,
@@ -331,7 +331,8 @@ def try_file(seed):
 def try_model(seed):
     """Load a spoilt model: refused in our words, or it scores as a model does."""
     chance = random.Random(seed)
-    kind = sorted(MODEL_KINDS)[seed % len(MODEL_KINDS)]
+    kinds = sorted(find_kinds())
+    kind = kinds[seed % len(kinds)]
     plain = spoilt.spoil(json.loads(dumps(spoilt.MODELS[kind])), chance)
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -1,6 +1,21 @@
 """A model as JSON, a model as SQL."""
 
-from damier.deploy.json import load, save
-from damier.deploy.sql import to_sql
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from damier.lazy import lazy_names
+
+HOME_OF = {
+    "load": "damier.deploy.json",
+    "save": "damier.deploy.json",
+    "to_sql": "damier.deploy.sql",
+}
 
 __all__ = ["load", "save", "to_sql"]
+
+if TYPE_CHECKING:
+    from damier.deploy.json import load, save
+    from damier.deploy.sql import to_sql
+
+__getattr__, __dir__ = lazy_names(__name__, HOME_OF)

@@ -7,7 +7,6 @@ import os
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar, overload
 
-from damier.intake.writing import write_text
 from damier.models import Model
 
 FORMAT = 1
@@ -36,6 +35,8 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
     ...     load(pathlib.Path(folder) / "colour.json") == partition
     True
     """
+    from damier.intake.writing import write_text  # not needed to load
+
     write_text(path, dumps(model))
 
 

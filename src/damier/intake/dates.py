@@ -9,7 +9,6 @@ from __future__ import annotations
 import datetime
 import math
 import re
-import zoneinfo
 from typing import Any
 
 import numpy as np
@@ -52,6 +51,8 @@ def _zone(name: str) -> datetime.tzinfo:
     if found := re.fullmatch(r"(?:UTC|GMT)?([+-])(\d{2}):?(\d{2})", name):
         offset = datetime.timedelta(hours=int(found[2]), minutes=int(found[3]))
         return datetime.timezone(-offset if found[1] == "-" else offset)
+    import zoneinfo  # here: few columns have a zone
+
     try:
         return zoneinfo.ZoneInfo(name)
     except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError):

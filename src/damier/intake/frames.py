@@ -22,9 +22,8 @@ import importlib.util
 import numbers
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal, cast
 
-import narwhals as nw
 import numpy as np
 import numpy.typing as npt
 
@@ -38,6 +37,12 @@ from damier.intake.table import (
     SparseColumns,
     Table,
 )
+from damier.lazy import LazyModule
+
+if TYPE_CHECKING:
+    import narwhals as nw
+else:
+    nw = LazyModule("narwhals")  # only for frames: a model scores without any
 
 BACKENDS = ("pandas", "polars", "pyarrow")
 
@@ -47,9 +52,10 @@ def read_table(X: Any) -> Table:
 
     Parameters
     ----------
-    X : data frame, 2-D array, sparse matrix, dict of columns or list of dicts
+    X : data frame, 2-D array, sparse matrix, dict of columns, list of dicts or dict
         A pandas, polars or pyarrow frame (or any other that narwhals knows), a 2-D NumPy array or nested
-        sequence, a sparse matrix, a dict from name to a 1-D column, or a list of rows as dicts.
+        sequence, a sparse matrix, a dict from name to a 1-D column, a list of rows as dicts, or one row as a
+        dict from name to value.
 
     Returns
     -------
@@ -85,19 +91,57 @@ def read_table(X: Any) -> Table:
 
 
 def as_columns(X: Any) -> Any:
-    """Turn a list of rows given as dicts into a dict of columns; return anything else as it is.
+    """Turn rows given as dicts, or one row, into a dict of columns; return anything else as it is.
 
     A key that a row does not have is missing there.
 
-    >>> as_columns([{"a": 1}, {"a": 2, "b": "x"}])
-    {'a': [1, 2], 'b': [None, 'x']}
+    >>> as_columns([{"a": 1}, {"a": 2, "b": "x"}]), as_columns({"a": 2, "b": "x"})
+    ({'a': [1, 2], 'b': [None, 'x']}, {'a': [2], 'b': ['x']})
     """
+    if is_row(X):
+        return {name: [value] for name, value in X.items()}
     if not (isinstance(X, (list, tuple)) and X and isinstance(X[0], Mapping)):
         return X
     if not all(isinstance(row, Mapping) for row in X):
         raise ValueError("X is a list of rows of which some are dicts and others are not: make all dicts")
     names = dict.fromkeys(name for row in X for name in row)
     return {name: [row.get(name) for row in X] for name in names}
+
+
+def is_row(X: Any) -> bool:
+    """Return whether X is one row: a dict of single values.
+
+    >>> is_row({"a": 1, "b": "x"}), is_row({"a": [1, 2]}), is_row([{"a": 1}])
+    (True, False, False)
+    """
+    return isinstance(X, Mapping) and bool(X) and not hasattr(X, "toarray") and all(map(_single, X.values()))
+
+
+def row_values(X: Any, names: Sequence[str]) -> list[Any] | None:
+    """Return the values of one row, given as a dict or as a list of one dict, under these names.
+
+    None where X is something else, or lacks a name: `read_columns` then says what is wrong, if anything is.
+
+    >>> row_values({"a": 1, "b": "x", "c": []}, ["b", "a"]), row_values({"a": [1]}, ["a"])
+    (['x', 1], None)
+    """
+    if type(X) is list and len(X) == 1:
+        X = X[0]
+    if not isinstance(X, dict) or not names:
+        return None
+    try:
+        values = [X[name] for name in names]
+    except KeyError:
+        return None
+    return values if all(map(_single, values)) else None
+
+
+_PLAIN = frozenset((str, float, int, bool, type(None)))
+
+
+def _single(value: Any) -> bool:
+    """Return whether a value is no column, nor anything else that holds several."""
+    return type(value) in _PLAIN or isinstance(value, str) or not hasattr(value, "__len__")
 
 
 def _all_sparse(frame: Any) -> bool:
@@ -149,6 +193,9 @@ def read_columns(X: Any, names: Sequence[str], n_columns: int | None = None) -> 
     >>> read_columns({"b": [1, 2], "c": [[], []], "a": [3, 4]}, ["a", "b"]).names
     ('a', 'b')
     """
+    values = row_values(X, names)
+    if values is not None:
+        X = {name: [value] for name, value in zip(names, values, strict=True)}
     X = read_table(X) if hasattr(X, "toarray") else as_columns(X)
     n_columns = len(names) if n_columns is None else n_columns
     frame = None if isinstance(X, (Table, Mapping)) else as_frame(X)
@@ -400,10 +447,6 @@ def _nested(name: str, held: str) -> TypeError:
     )
 
 
-_TEXT = (nw.String, nw.Categorical, nw.Enum)
-_NESTED = (nw.List, nw.Array, nw.Struct, nw.Binary)
-
-
 def _from_series(series: nw.Series[Any], name: str) -> Column:
     dtype = series.dtype
     if dtype.is_numeric():
@@ -420,7 +463,7 @@ def _from_series(series: nw.Series[Any], name: str) -> Column:
             values = series.cast(nw.Int8).fill_null(-1).to_numpy()
             codes, categories = factorize.recode(values.astype(np.int8), (False, True), keep_booleans=True)
         return CategoricalColumn(name, codes, categories)
-    if isinstance(dtype, _TEXT):
+    if isinstance(dtype, (nw.String, nw.Categorical, nw.Enum)):
         try:
             ordered = factorize.ordered_codes(series.to_native())
             if ordered is not None:
@@ -433,7 +476,7 @@ def _from_series(series: nw.Series[Any], name: str) -> Column:
             raise _nested(name, str(error)) from None
     if dtype.is_temporal():
         return _from_temporal(series, name)
-    if isinstance(dtype, _NESTED):
+    if isinstance(dtype, (nw.List, nw.Array, nw.Struct, nw.Binary)):
         raise _nested(name, str(dtype))
     return _from_array(np.asarray(series.to_numpy()), name)
 

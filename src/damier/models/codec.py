@@ -8,6 +8,7 @@ is worked out again.
 
 from __future__ import annotations
 
+import importlib
 import math
 import types
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -197,8 +198,36 @@ def shares_text(classes: Sequence[Any], shares: Any, most: int = 4) -> str:
     return text + (", ..." if len(likely) > most else "")
 
 
-# What may be loaded, by the kind a file names.
+# What may be loaded, by the kind a file names: those whose modules are imported.
 KINDS: dict[str, type[Model]] = {}
+
+# Modules of the kinds that score, each imported when a file asks for it and no other.
+_HOME_OF_KIND = {
+    "balls": "damier.models.balls",
+    "encoding": "damier.models.encoding",
+    "grid": "damier.models.grid",
+    "grid_ensemble": "damier.models.grid",
+    "groups": "damier.models.partition",
+    "intervals": "damier.models.partition",
+    "linf": "damier.models.linf",
+    "naive_bayes": "damier.models.naive_bayes",
+}
+
+
+def find_kinds(kind: Any = None) -> dict[str, type[Model]]:
+    """Import the module of a kind, or of all of them, and return what may be loaded by then.
+
+    >>> "naive_bayes" in find_kinds("naive_bayes"), "no such thing" in find_kinds()
+    (True, False)
+    """
+    if isinstance(kind, str) and kind in _HOME_OF_KIND:
+        importlib.import_module(_HOME_OF_KIND[kind])
+    else:
+        from damier.models import HOME_OF
+
+        for module in sorted(set(HOME_OF.values())):
+            importlib.import_module(module)
+    return KINDS
 
 
 def as_array(classes: tuple[Any, ...]) -> npt.NDArray[Any]:
@@ -378,9 +407,11 @@ def _dtype_of(hint: Any) -> Any:
 def _decode_model(plain: Any, cls: type[M], path: str) -> M:
     if not isinstance(plain, dict):
         _refuse(path, f"an object is expected, got {_shown(plain)}")
+    held = dict(plain)
+    if cls is Model:
+        find_kinds(held.get("model"))
     kinds = {name: kind for name, kind in KINDS.items() if issubclass(kind, cls)}
     made: Any = cls
-    held = dict(plain)
     if kinds:
         if "model" not in held:
             _refuse(path, "'model' is missing")

@@ -7,16 +7,19 @@ import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
-from scipy import sparse
 
+from damier.intake.frames import row_values
 from damier.intake.table import FloatArray, IntArray
 from damier.models.codec import FieldError, Model, column_names, distinct_names, read_used
 from damier.models.notebook import bar_table, counted, level_bar
 from damier.models.partition import GroupPartition, Partition
+
+if TYPE_CHECKING:
+    from scipy import sparse
 
 Encode = Literal["ordinal", "onehot", "evidence"]
 FeatureNames = Literal["label", "plain"]
@@ -95,6 +98,8 @@ class Encoding(Model):
 
     def transform_sparse(self, X: Any) -> sparse.csr_matrix:
         """Write one-hot columns as a sparse matrix, which holds the ones alone."""
+        from scipy import sparse  # here: most models that are loaded never come this way
+
         if self.encode != "onehot":
             raise ValueError(f"only one-hot columns are sparse; these are {self.encode}")
         parts = self.parts(X)
@@ -192,6 +197,9 @@ def apply_partitions(X: Any, partitions: Sequence[Partition]) -> IntArray:
     A column of a single part does not inform and may be absent: its part is then 0.
     """
     names = [partition.name for partition in partitions]
+    values = row_values(X, names)
+    if values is not None:
+        return np.array([[p.part_of(value) for p, value in zip(partitions, values, strict=True)]])
     held = column_names(X)
     if held is None or not set(held).intersection(names):
         used = names  # by position, if at all

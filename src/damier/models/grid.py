@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from damier.intake import read_columns
+from damier.intake.frames import read_columns, row_values
 from damier.intake.table import FloatArray, IntArray, Table
 from damier.models.codec import (
     ClassifierModel,
@@ -197,6 +197,9 @@ class DataGrid(ClassifierModel):
         X : data frame, array, dict of columns or Table
             Holding at least the selected variables, under their names; an array, all that were fitted.
         """
+        values = row_values(X, self.variables)
+        if values is not None:
+            return self._row_shares(values)[None].copy()
         parts = self.find_parts(X)
         # an index of -1 picks the last row
         rows: FloatArray = np.vstack([self.cells.shares, self.shares])
@@ -206,6 +209,19 @@ class DataGrid(ClassifierModel):
             known, which = np.unique(parts[unseen], axis=0, return_inverse=True)
             proba[unseen] = np.array([self._shares_given(one) for one in known])[which.reshape(-1)]
         return proba
+
+    @cached_property
+    def _cell_at(self) -> dict[tuple[int, ...], int]:
+        return {tuple(parts): cell for cell, parts in enumerate(self.cells.parts.tolist())}
+
+    def _row_shares(self, values: Sequence[Any]) -> FloatArray:
+        """Class shares of one row, given the values of the selected variables."""
+        parts = tuple([p.part_of(value) for p, value in zip(self.partitions.values(), values, strict=True)])
+        cell = self._cell_at.get(parts)
+        if cell is not None:
+            shares: FloatArray = self.cells.shares[cell]
+            return shares
+        return self._shares_given(np.array(parts)) if min(parts) < 0 else self.shares
 
     def _shares_given(self, parts: IntArray) -> FloatArray:
         """Class shares of the cells that agree with the parts that are known (0 or more)."""
@@ -340,16 +356,28 @@ class GridEnsemble(ClassifierModel):
         return [[one for (one,) in of_row] for of_row in zip(*said, strict=True)]
 
     def _read(self, X: Any) -> Table:
-        names = list(dict.fromkeys(name for grid in self.grids for name in grid.variables))
-        return read_columns(X, names, self.grids[0].n_variables)
+        return read_columns(X, self._names, self.grids[0].n_variables)
+
+    @cached_property
+    def _names(self) -> list[str]:
+        return list(dict.fromkeys(name for grid in self.grids for name in grid.variables))
 
     def predict_proba(self, X: Any) -> FloatArray:
         """Weighted mean of the grids' class probabilities."""
+        values = row_values(X, self._names)
+        if values is not None:
+            return self._row_mean(dict(zip(self._names, values, strict=True)))
         table = self._read(X)
         proba = np.zeros((table.n_rows, len(self.classes)))
         for grid, weight in zip(self.grids, self.weights, strict=True):
             proba += weight * grid.predict_proba(table)
         return proba
+
+    def _row_mean(self, row: Mapping[str, Any]) -> FloatArray:
+        proba = np.zeros(len(self.classes))
+        for grid, weight in zip(self.grids, self.weights, strict=True):
+            proba += weight * grid._row_shares([row[name] for name in grid.partitions])
+        return proba[None]
 
 
 def _unused(name: str, columns: Mapping[str, Any]) -> str:

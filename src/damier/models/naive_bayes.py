@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from damier.intake.frames import row_values
 from damier.intake.table import Column, FloatArray, IntArray, NumericColumn, Table
 from damier.models.codec import (
     ClassifierModel,
@@ -107,6 +108,17 @@ class VariableEvidence(Model):
     def apply(self, column: Column) -> IntArray:
         """Row of ``table`` of each value; -1 for a category never seen."""
         return self._refinement[0].apply(column)
+
+    def part_of(self, value: Any) -> int:
+        """Row of ``table`` of one value."""
+        return self._refinement[0].part_of(value)
+
+
+def _log_shares(scores: FloatArray) -> FloatArray:
+    """Turn scores into logarithms of probabilities, in place."""
+    scores -= scores.max(axis=1, keepdims=True)
+    scores -= np.log(np.exp(scores).sum(axis=1, keepdims=True))
+    return scores
 
 
 def _values(partition: Partition) -> Any:
@@ -217,8 +229,7 @@ class NaiveBayes(ClassifierModel):
         return [k for k, variable in enumerate(self.variables) if variable.informs]
 
     def _read(self, X: Any) -> Table:
-        names = [variable.name for variable in self.variables]
-        return read_used(X, names, [names[k] for k in self._used])
+        return read_used(X, [variable.name for variable in self.variables], self._used_names)
 
     def predict_proba(self, X: Any) -> FloatArray:
         """Probability of each class for each row; each row sums to one."""
@@ -227,22 +238,27 @@ class NaiveBayes(ClassifierModel):
 
     def predict_log_proba(self, X: Any) -> FloatArray:
         """Log-probability of each class for each row; the exponentials of a row sum to one."""
+        row = self._row_scores(X)
+        if row is not None:
+            return _log_shares(row)
         table = self._read(X)
         result = np.empty((table.n_rows, len(self.classes)))
         for rows, scores in self._scored(table):
-            top = scores.max(axis=1, keepdims=True)
-            scores -= top
-            scores -= np.log(np.exp(scores).sum(axis=1, keepdims=True))
-            result[rows] = scores
+            result[rows] = _log_shares(scores)
         return result
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """Return the most probable class of each row, the first one on a tie."""
-        table = self._read(X)
-        result = np.empty(table.n_rows, dtype=np.int64)
-        for rows, scores in self._scored(table):
-            result[rows] = scores.argmax(axis=1)
-        return as_array(self.classes)[result]
+        row = self._row_scores(X)
+        if row is not None:
+            result = row.argmax(axis=1)
+        else:
+            table = self._read(X)
+            result = np.empty(table.n_rows, dtype=np.int64)
+            for rows, scores in self._scored(table):
+                result[rows] = scores.argmax(axis=1)
+        predicted: npt.NDArray[Any] = as_array(self.classes)[result]
+        return predicted
 
     def reasons(self, X: Any, n: int = 3) -> list[list[str]]:
         """Say which variables speak most for the predicted class of each row.
@@ -290,11 +306,30 @@ class NaiveBayes(ClassifierModel):
             evidence[:, k] = (variable.weight * variable.table)[variable.apply(column)]
         return evidence
 
+    @cached_property
+    def _weighted(self) -> list[FloatArray]:
+        """Weighted evidence of each variable that informs."""
+        return [self.variables[k].weight * self.variables[k].table for k in self._used]
+
+    @cached_property
+    def _used_names(self) -> list[str]:
+        return [self.variables[k].name for k in self._used]
+
+    def _row_scores(self, X: Any) -> FloatArray | None:
+        """Scores of one row given as a dict, without a table of one row; None where X is something else."""
+        values = row_values(X, self._used_names)
+        if values is None:
+            return None
+        scores = self._log_prior.copy()
+        for k, value, evidence in zip(self._used, values, self._weighted, strict=True):
+            scores += evidence[self.variables[k].part_of(value)]
+        return scores[None]
+
     def _scored(self, table: Table) -> Iterator[tuple[slice, FloatArray]]:
         """Scores of successive slices of the rows."""
         active = [self.variables[k] for k in self._used]
         parts = [variable.apply(column) for variable, column in zip(active, table, strict=True)]
-        tables = [variable.weight * variable.table for variable in active]
+        tables = self._weighted
         size = max(1, _CHUNK_CELLS // len(self.classes))
         for start in range(0, table.n_rows, size):
             rows = slice(start, min(start + size, table.n_rows))

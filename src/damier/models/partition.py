@@ -6,7 +6,9 @@ alone, and turns into a plain dict of JSON types and back without losing a digit
 
 from __future__ import annotations
 
+import datetime
 import math
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -17,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from damier.intake import CategoricalColumn, Column, NumericColumn, as_categorical, as_numeric, read_column
-from damier.intake.dates import number_text
+from damier.intake.dates import number_text, object_microseconds
 from damier.intake.table import FloatArray, IntArray, NumericKind
 from damier.models.bounds import midpoint, shortest
 from damier.models.codec import Counts, Extended, FieldError, Model, Values, check_shape, distinct_names
@@ -26,6 +28,7 @@ from damier.models.notebook import bar_table, class_bar, counted
 _LISTED_VALUES = 6
 _LISTED_CHARACTERS = 60
 _LONGEST_VALUE = 120
+_EXACT = 2**53  # whole numbers below are exact as floats
 
 # Numbers that measure the same thing in the same unit: a date column may be scored with datetimes.
 _COMPARABLE = {
@@ -89,6 +92,10 @@ class Partition(Model):
     def apply(self, values: Any) -> IntArray:
         """Index of the part of each value, -1 for a category never seen."""
         raise NotImplementedError
+
+    def part_of(self, value: Any) -> int:
+        """Index of the part of one value: what ``apply`` gives, without the arrays."""
+        return int(self.apply([value])[0])
 
     def evidence(self, *, without_the_row: bool = False) -> FloatArray:
         """Weight of evidence of each part for each class: log P(part | class) - log P(part).
@@ -325,7 +332,7 @@ class IntervalPartition(Partition):
         column = values if isinstance(values, (NumericColumn, CategoricalColumn)) else self._read(values)
         if self.kind == "rank" and getattr(column, "legend", None) != self.legend:
             read = as_categorical(column)
-            rank_of = {value: rank for rank, value in enumerate(self.legend)}
+            rank_of = self._rank_of
             ranks = NumericColumn(
                 self.name,
                 np.array([np.nan if v is None else rank_of.get(v, -1) for v in read.categories], np.float64),
@@ -350,6 +357,27 @@ class IntervalPartition(Partition):
         if any_missing:
             codes[missing] = 0
         return codes
+
+    def part_of(self, value: Any) -> int:
+        """Index of the interval of one value: what ``apply`` gives, without the arrays."""
+        if value is None or (isinstance(value, float) and value != value):
+            return 0
+        kind = type(value)
+        if self.kind == "number":
+            known = isinstance(value, float) or (kind is int and -_EXACT < value < _EXACT)
+        elif self.kind == "rank":
+            known = kind is str
+            value = self._rank_of.get(value) if known else value
+            if value is None:
+                return -1
+        else:
+            known = _COMPARABLE[self.kind] == "moment" and kind in (datetime.date, datetime.datetime)
+            value = object_microseconds(value) if known else value
+        return bisect_left(self.bounds, value) + self.missing_alone if known else super().part_of(value)
+
+    @cached_property
+    def _rank_of(self) -> dict[Any, int]:
+        return {value: rank for rank, value in enumerate(self.legend)}
 
     def _read(self, values: Any) -> Column:
         if isinstance(values, np.ndarray) and values.dtype == np.float64 and self.kind != "number":
@@ -447,6 +475,12 @@ class GroupPartition(Partition):
         group_of = self._group_of
         known = (group_of.get(value, -1) for value in read.categories)
         return np.fromiter(known, np.int64, len(read.categories))[read.codes]
+
+    def part_of(self, value: Any) -> int:
+        """Index of the group of one value: what ``apply`` gives, without the arrays."""
+        if type(value) is str or value is None:
+            return self._group_of.get(value, -1)
+        return super().part_of(value)
 
 
 # What a partition is: `isinstance` decides which.

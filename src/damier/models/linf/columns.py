@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from damier.intake import CategoricalColumn, Column, as_categorical
+from damier.intake import CategoricalColumn, Column, as_categorical, read_column
 from damier.intake.table import FloatArray
 from damier.models.codec import FieldError, Model, Values
 from damier.models.partition import as_numbers, with_booleans
@@ -72,18 +72,7 @@ class ScaledColumn(Model):
         values = np.where(np.isnan(numbers), self.middle, numbers)
         if self.root:
             values = signed_root(values)
-        # Halves, so that the range of the largest doubles does not overflow.
-        span = self.high / 2 - self.low / 2
-        if not span > 0.0:
-            return np.zeros(len(values))
-        values *= 0.5
-        values -= self.low / 2
-        with np.errstate(over="ignore"):  # far beyond a tiny range is infinitely far
-            values /= span
-        np.clip(values, -1.0, 2.0, out=values)
-        values *= UNIT
-        np.rint(values, out=values)
-        return values
+        return place(values, self.low, self.high)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -122,8 +111,29 @@ class CodedColumn(Model):
         """Write what ``apply`` gives into an array of any type."""
         out[:] = self.apply(column)
 
+    def code_of(self, value: Any) -> float:
+        """Code of one value: what ``apply`` gives, without the arrays."""
+        if type(value) is str or value is None:
+            return self._code_of.get(value, self.n_categories)
+        return float(self.apply(read_column([value], self.name))[0])
+
 
 LinfColumn = ScaledColumn | CodedColumn
+
+
+def place(values: FloatArray, low: Any, high: Any) -> FloatArray:
+    """Bring values from a range to 0 .. ``UNIT``, in place; ``low`` and ``high`` may be one per value."""
+    # Halves, so that the range of the largest doubles does not overflow.
+    span = high / 2 - low / 2
+    values *= 0.5
+    values -= low / 2
+    # Far beyond a tiny range is infinitely far; a range without a width is zero below.
+    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+        values /= span
+    np.clip(values, -1.0, 2.0, out=values)
+    values *= UNIT
+    np.rint(values, out=values)
+    return values if np.all(span > 0.0) else np.where(span > 0.0, values, 0.0)
 
 
 def signed_root(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:

@@ -15,6 +15,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from damier.intake.frames import row_values
 from damier.intake.table import FloatArray, IntArray
 from damier.models.codec import (
     ClassifierModel,
@@ -31,6 +32,7 @@ from damier.models.codec import (
 from damier.models.encoding import check_names
 from damier.models.linf.columns import UNIT, CodedColumn, LinfColumn
 from damier.models.linf.packed import PackedLists
+from damier.models.linf.row import RowEncoder, RowVotes
 from damier.models.notebook import bar_table, class_bar, counted
 
 SingleArray = npt.NDArray[np.float32]
@@ -267,6 +269,10 @@ class LinfModel(ClassifierModel):
         return [j for j, column in enumerate(self.columns) if column.name in names]
 
     @cached_property
+    def _used_names(self) -> list[str]:
+        return [self.columns[j].name for j in self._used]
+
+    @cached_property
     def covers(self) -> tuple[Cover, ...]:
         """All covers in scoring order, those of the first member first."""
         return tuple(cover for member in self.members for cover in member)
@@ -277,7 +283,7 @@ class LinfModel(ClassifierModel):
         ``spread`` may share the columns among threads.
         """
         used = self._used
-        table = read_used(X, list(self._column_of), [self.columns[j].name for j in used])
+        table = read_used(X, list(self._column_of), self._used_names)
         encoded = np.zeros((len(self.columns), table.n_rows), dtype=np.float32)
 
         def fill(k: int) -> None:
@@ -322,14 +328,28 @@ class LinfModel(ClassifierModel):
         -------
         array of shape (n_rows, n_classes)
         """
+        values = row_values(X, self._used_names)
+        if values is not None:
+            return self._row_proba(values)
         encoded = self.encode(X)
         scores = np.zeros((encoded.shape[1], len(self.classes)))
         self.add_votes(encoded, scores)
         return self.shares_of(scores)
 
+    @cached_property
+    def _row(self) -> tuple[RowEncoder, RowVotes]:
+        return RowEncoder(self.columns, self._used), RowVotes(self)
+
+    def _row_proba(self, values: list[Any]) -> FloatArray:
+        """Class probabilities of one row, given the values of the columns that are used."""
+        encoder, lists = self._row
+        # Added up member by member, as for many rows.
+        sums = np.add.accumulate(lists.votes(encoder.encode(values)), axis=0)[-1:]
+        return self.shares_of(sums)
+
     def reasons(self, X: Any, n: int = 3) -> list[list[str]]:
         """Say which rectangles decided each row for its class, the purest first."""
-        table = read_used(X, list(self._column_of), [self.columns[j].name for j in self._used])
+        table = read_used(X, list(self._column_of), self._used_names)
         best = self.predict_proba(table).argmax(axis=1).tolist()
         path = self.decision_path(table)
         purity = [
