@@ -114,7 +114,9 @@ def is_row(X: Any) -> bool:
     >>> is_row({"a": 1, "b": "x"}), is_row({"a": [1, 2]}), is_row([{"a": 1}])
     (True, False, False)
     """
-    return isinstance(X, Mapping) and bool(X) and not hasattr(X, "toarray") and all(map(_single, X.values()))
+    if not isinstance(X, Mapping) or hasattr(X, "toarray"):  # some sparse matrices are dicts
+        return False
+    return len(X) > 0 and all(map(_single, X.values()))
 
 
 def row_values(X: Any, names: Sequence[str]) -> list[Any] | None:
