@@ -129,7 +129,7 @@ def row_values(X: Any, names: Sequence[str]) -> list[Any] | None:
     """
     if type(X) is list and len(X) == 1:
         X = X[0]
-    if not isinstance(X, dict) or not names:
+    if not isinstance(X, dict) or hasattr(X, "toarray") or not names:
         return None
     try:
         values = [X[name] for name in names]
