@@ -151,6 +151,58 @@ def test_averaged_partitions(name):
     np.testing.assert_allclose(np.array(proba), model.predict_proba(X), rtol=0, atol=1e-12)
 
 
+@every_engine
+def test_negative_nan_is_missing(name):
+    engine = sql_engines.engine(name)
+    values = [math.copysign(NAN, -1.0), math.copysign(NAN, 1.0), None, -INF, 3.0]
+    if name != "mysql":
+        load(engine, {"x": values}, {"x": pa.float64()})
+        for alone in (False, True):
+            model = intervals("x", (1.0, 2.0), missing_alone=alone)
+            assert [row[0] for row in results(engine, model)[1]] == model.apply(values).tolist()
+
+
+@every_engine
+@pytest.mark.parametrize("alone", [False, True])
+def test_ordered_categories(name, alone):
+    engine = sql_engines.engine(name)
+    values = ["small", "medium", "large", "huge", None, "Small", ""]
+    load(engine, {"size": values})
+    legend = ("small", "medium", "large", "vast")
+    # a bound between two values that no row lies between: averaged partitions have such
+    several = tuple(
+        intervals("size", bounds, kind="rank", legend=legend, missing_alone=alone, seed=len(bounds))
+        for bounds in ((0.5, 2.0), (1.5, 2.5))
+    )
+    for partition in several:
+        found = [row[0] for row in results(engine, partition)[1]]
+        assert found == partition.apply(values).tolist()
+    model = bayes(several, intervals("none", ()))
+    proba = results(engine, model)[1]
+    np.testing.assert_allclose(np.array(proba), model.predict_proba({"size": values, "none": [1.0] * 7}),
+                               rtol=0, atol=1e-12)  # fmt: skip
+
+
+@every_engine
+@pytest.mark.parametrize("n_classes", [1, 2, 3])
+def test_models_that_read_nothing_or_know_one_class(name, n_classes):
+    engine = sql_engines.engine(name)
+    X = load(engine, {"x": [1.0, None, 3.0]})
+    classes = CLASSES[:n_classes]
+    shared = {**SHARED, "classes": classes}
+    partition = IntervalPartition(name="x", bounds=(2.0,), counts=counts(2, 0, n_classes), **shared)
+    for variables in ((), (VariableEvidence((partition,), 0.0),), (VariableEvidence((partition,), 0.5),)):
+        model = NaiveBayes(classes, np.arange(1, n_classes + 1), variables)
+        table = X if variables else {"x": [1.0, None, 3.0]}
+        if variables:
+            expected = model.predict_proba(table)
+        else:
+            expected = np.tile(np.arange(1, n_classes + 1) / np.arange(1, n_classes + 1).sum(), (3, 1))
+        np.testing.assert_allclose(np.array(results(engine, model)[1]), expected, rtol=0, atol=1e-12)
+        found = [row[0] for row in results(engine, model, output="class")[1]]
+        assert found == [classes[j] for j in expected.argmax(axis=1)]
+
+
 def moments():
     base = datetime.datetime(2021, 3, 28, 1, 59, 59, 999_998)
     step = datetime.timedelta(microseconds=1)
@@ -353,46 +405,75 @@ def floats_near(bounds):
     )
 
 
-def draw_case(draw, name):
-    """Draw a naive Bayes model and rows near its bounds and values."""
+CHARACTERS = st.characters(exclude_categories=("Cs",), exclude_characters="\0")
+TEXTS = st.text(CHARACTERS, max_size=6)
+# Columns drawn: what they are, and how they are stored.
+KINDS = {"intervals": pa.float64(), "texts": pa.string(), "numbers": pa.float64(), "booleans": pa.bool_()}
+
+
+def draw_partition(draw, kind, **fields):
+    """Draw a partition and what rows near its bounds and values hold."""
     finite = st.floats(allow_nan=False, allow_infinity=False)
-    # MariaDB cannot store numbers that are not, ClickHouse's and SQLite's text knows all characters but some
-    characters = st.characters(exclude_categories=("Cs",), exclude_characters="\0")
-    text = st.text(characters, max_size=6)
-    n_rows = 5
-    variables, data = [], {}
-    for k in range(draw(st.integers(1, 3))):
-        column = f"x{k}"
-        weight = draw(st.floats(0.01, 1.0))
-        seed = draw(st.integers(0, 10**6))
-        if draw(st.booleans()):
-            bounds = sorted(draw(st.lists(finite, min_size=1, max_size=4, unique=True)))
-            bounds = tuple(b for b in bounds if b != 0.0) or (0.5,)
-            partition = intervals(column, bounds, missing_alone=draw(st.booleans()), seed=seed)
-            data[column] = draw(st.lists(floats_near(bounds), min_size=n_rows, max_size=n_rows))
-        else:
-            values = draw(st.lists(text, min_size=2, max_size=6, unique=True))
-            cut = draw(st.integers(1, len(values) - 1))
-            first = [*values[:cut], None] if draw(st.booleans()) else values[:cut]
-            partition = groups(column, tuple(first), tuple(values[cut:]), seed=seed)
-            near = [v.swapcase() for v in values] + [v + " " for v in values] + values
-            data[column] = draw(
-                st.lists(st.one_of(st.sampled_from([*near, None]), text), min_size=n_rows, max_size=n_rows)
-            )
-        variables.append(VariableEvidence((partition,), weight))
-    return NaiveBayes(CLASSES, np.array([1, 2, 3]), tuple(variables)), data
+    if kind == "intervals":
+        bounds = tuple(sorted(draw(st.lists(finite, min_size=1, max_size=4, unique=True))))
+        alone = draw(st.booleans())
+        held = IntervalPartition(
+            bounds=bounds, missing_alone=alone, counts=fields.pop("counts")(len(bounds) + 1 + alone), **fields
+        )
+        return held, floats_near(bounds)
+    drawn = {"texts": TEXTS, "numbers": finite, "booleans": st.booleans()}[kind]
+    values = draw(st.lists(drawn, min_size=2, max_size=6, unique=True))
+    if kind == "numbers":
+        values = [0.0 if v == 0 else v for v in values]
+    cut = draw(st.integers(1, len(values) - 1))
+    first = [*values[:cut], None] if draw(st.booleans()) else values[:cut]
+    held = GroupPartition(
+        groups=(tuple(first), tuple(values[cut:])), counts=fields.pop("counts")(2), **fields
+    )
+    near = [*values, None]
+    if kind == "texts":
+        near += [v.swapcase() for v in values] + [v + " " for v in values]
+    if kind == "numbers":
+        near += [NAN, *(math.nextafter(v, INF) for v in values if abs(v) < 1e308)]
+    return held, st.one_of(st.sampled_from(near), drawn)
+
+
+def draw_case(draw, name):
+    """Draw a naive Bayes model, names and classes included, and rows near its bounds and values."""
+    # some values of an engine's tables cannot be names of its columns
+    called = st.text(CHARACTERS, min_size=1, max_size=8).filter(lambda text: sql_engines.holds(name, text))
+    names = draw(st.lists(called, min_size=1, max_size=3, unique_by=str.casefold))
+    names = [column for column in names if column.casefold() != "id"] or ["x"]
+    classes = tuple(draw(st.lists(TEXTS, min_size=2, max_size=4, unique=True)))
+    variables, data, types = [], {}, {}
+    for column in names:
+        kind = draw(st.sampled_from(list(KINDS)))
+        rng = np.random.default_rng(draw(st.integers(0, 10**6)))
+        partition, rows = draw_partition(
+            draw,
+            kind,
+            name=column,
+            classes=classes,
+            counts=lambda n, rng=rng: rng.integers(1, 60, (n, len(classes))),
+            cost=1.0,
+            null_cost=2.0,
+            optimal=True,
+        )
+        variables.append(VariableEvidence((partition,), draw(st.floats(0.01, 1.0))))
+        data[column] = draw(st.lists(rows, min_size=5, max_size=5))
+        types[column] = KINDS[kind]
+    return NaiveBayes(classes, np.arange(1, len(classes) + 1), tuple(variables)), data, types
 
 
 @every_engine
+@pytest.mark.timeout(max(600, 20 * CASES))
 def test_drawn_models_and_tables(name):
     engine = sql_engines.engine(name)
 
-    @settings(max_examples=CASES, database=None, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=CASES, database=None, deadline=None, suppress_health_check=list(HealthCheck))
     @given(st.data())
     def check(data):
-        model, columns = draw_case(data.draw, name)
-        types = {c: pa.float64() if isinstance(v.partition, IntervalPartition) else pa.string()
-                 for c, v in zip(columns, model.variables, strict=True)}  # fmt: skip
+        model, columns, types = draw_case(data.draw, name)
         X = load(engine, columns, types)
         table = {
             c: np.array([NAN if v is None else v for v in values]) if types[c] == pa.float64() else values

@@ -121,23 +121,12 @@ def test_hostile_values_match_exactly_once(name):
     assert len(engine.run(f"SELECT * FROM {engine.q('t')}")[1]) == len(data)  # nothing was dropped
 
 
-def holds(name, column):
-    """Tell what an engine takes as the name of a column at all."""
-    if name == "mysql":
-        return column == column.rstrip() and len(column) <= 64 and all(ord(c) < 0x10000 for c in column)
-    if name == "spark":
-        return "${" not in column and not set(column) & set(" ,;{}()\n\t=")  # those of Parquet
-    if name == "clickhouse":
-        return column.isprintable()
-    return True
-
-
 @every_engine
 def test_hostile_names_are_names(name):
     engine = sql_engines.engine(name)
     met, names = {"id"}, []
     for text in HOSTILE:
-        if text and text.casefold() not in met and holds(name, text):
+        if text and text.casefold() not in met and sql_engines.holds(name, text):
             met.add(text.casefold())
             names.append(text)
     for start in range(0, len(names), 60):

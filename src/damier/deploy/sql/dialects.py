@@ -29,11 +29,15 @@ class Dialect:
     nan : {"none", "function", "equal", "compare", "nanvl"}
         How NaN is found: it cannot be stored; by a function (``nan_function``); as equal to itself; as above
         all numbers but not infinite; by Oracle's NANVL.
+    nan_above : bool
+        NaN is above all numbers; otherwise no comparison with it is true.
     numbers : {"exponent", "cast", "dyadic"}
         Literals that read back to the last bit: ``0.1e0``; a text cast to a number; a whole number divided by
         powers of two (SQLite before 3.43 reads one of 20,000 longer literals wrong).
     arrays : {"none", "brackets", "cast", "element_at", "ordinal"}
         How a list of numbers is indexed, from 1; "none" writes a CASE.
+    rows : bool
+        A list of rows of numbers is indexed faster than as many lists of numbers.
     fence : {"none", "offset", "limit", "huge"}
         What keeps the engine from copying each column of a subquery into its users.
     greatest : str
@@ -84,8 +88,10 @@ class Dialect:
     integer: str = "BIGINT"
     nan: Literal["none", "function", "equal", "compare", "nanvl"] = "function"
     nan_function: str = "ISNAN"
+    nan_above: bool = True
     numbers: Literal["exponent", "cast", "dyadic"] = "exponent"
     arrays: Literal["none", "brackets", "cast", "element_at", "ordinal"] = "none"
+    rows: bool = False
     fence: Literal["none", "offset", "limit", "huge"] = "none"
     greatest: str = "GREATEST"
     clamp: bool = False
@@ -125,6 +131,7 @@ _ALL = (
         writes="duckdb",
         run=True,
         arrays="brackets",
+        rows=True,
         bytes="collate",
         collation="C",
         temporal=(*_MOMENTS, *_TIME, ("interval", "INTERVAL")),
@@ -197,6 +204,7 @@ _ALL = (
         text="Nullable(String)",
         integer="Int64",
         nan_function="isNaN",
+        nan_above=False,
         arrays="brackets",
         temporal=(
             ("date", "Date32"),

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from sqlglot import exp
 
-from damier.deploy.sql.writer import CannotWriteError, Node, Writer, kind_of
+from damier.deploy.sql.writer import CannotWriteError, Node, Writer, groups_of, kind_of
 from damier.models import (
     BallPartition,
     CoclusteringModel,
@@ -110,21 +110,17 @@ class Plan:
         """Write the part of a column that the first step gave."""
         column = self.writer.column(self.use(partition))
         found = None
-        if (
-            self.lookup is not None
-            and isinstance(partition, GroupPartition)
-            and kind_of(partition) == "texts"
-        ):
+        if self.lookup is not None and kind_of(partition) == "texts":
             found = self._join(partition, column)
         return self.writer.part(partition, column, first=first, unseen=unseen, looked_up=found), alias
 
-    def _join(self, partition: GroupPartition, column: Node) -> Node:
+    def _join(self, partition: Partition, column: Node) -> Node:
         """Join the table of values, and return the column of its parts."""
         assert self.lookup is not None
         number = len({n for n, _, _ in self.looked_up})
         self.looked_up += [
             (number, value, i)
-            for i, group in enumerate(partition.groups)
+            for i, group in enumerate(groups_of(partition) or ())
             for value in group
             if value is not None
         ]
@@ -326,7 +322,7 @@ def _write_evidence(
 
 def _reached(partition: Partition, table: Any) -> Any:
     """Leave out the last row of a table, for values never seen, where there are none: among intervals."""
-    return table if isinstance(partition, GroupPartition) else table[:-1]
+    return table[:-1] if groups_of(partition) is None else table
 
 
 def _score_parts(plan: Plan, partitions: Sequence[Partition]) -> None:
@@ -338,32 +334,64 @@ def _score_parts(plan: Plan, partitions: Sequence[Partition]) -> None:
     plan.step("parts", items)
 
 
-def _bayes_scores(plan: Plan, model: NaiveBayes) -> list[str]:
-    """Add the steps up to the score of each class, and return the names of the scores."""
+def _bayes_scores(plan: Plan, model: NaiveBayes) -> list[Node]:
+    """Add the steps up to the score of each class less that of the first, and to the largest of them, m."""
     writer = plan.writer
-    active = [v for v in model.variables if v.weight > 0 and v.table.shape[0] > 2]
+    active = [v for v in model.variables if v.informs]
     refined = [v._refinement[0] for v in active]
-    _score_parts(plan, refined)
-    tables = [_reached(v.partition, v.weight * v.table) for v in active]
-    items = []
-    for j, prior in enumerate(model._log_prior.tolist()):
-        terms: list[Node] = [writer.number(prior)]
-        for i, table in enumerate(tables):
-            terms.append(writer.look_up(writer.column(plan.own(f"p{i}")), table[:, j].tolist()))
-        items.append((writer.total(terms), plan.own(f"s{j}")))
-    plan.step("scores", items)
-    names = [alias for _, alias in items]
-    top = writer.largest([writer.column(name) for name in names])
+    tables = [_reached(p, v.weight * v.table) for p, v in zip(refined, active, strict=True)]
+    tables = [table[:, 1:] - table[:, :1] for table in tables]
+    priors = (model._log_prior[1:] - model._log_prior[0]).tolist()
+    names = [plan.own(f"s{j}") for j in range(1, len(model.classes))]
+    zero = writer.number(0.0)
+    if names:
+        found = _evidence_found(plan, refined, tables, len(names))
+        totals = [writer.total([writer.number(prior), *found[j]]) for j, prior in enumerate(priors)]
+        plan.step("scores", list(zip(totals, names, strict=True)))
+        of = ", ".join(f"{name} of {c}" for name, c in zip(names, model.classes[1:], strict=True))
+        plan.comments.append(f"scores, less that of {model.classes[0]}: {of}")
+    scores = [zero, *map(writer.column, names)]
+    top = writer.largest(scores)
     plan.step("top", [*((writer.column(name), name) for name in names), (top, plan.own("m"))])
-    return names
+    return [score.copy() for score in scores]
+
+
+def _evidence_found(
+    plan: Plan, partitions: Sequence[Partition], tables: Sequence[Any], n_columns: int
+) -> list[list[Node]]:
+    """Add the steps that find rows of tables, and return the numbers of each column: one per table."""
+    writer = plan.writer
+    if not tables:
+        return [[] for _ in range(n_columns)]
+    if n_columns == 1 and plan.lookup is None:
+        _read_parts(plan, partitions)
+        chosen = []
+        for partition, table in zip(partitions, tables, strict=True):
+            _describe(plan, partition, 1)
+            values = [writer.number(value) for value in table[:, 0].tolist()]
+            column = writer.column(plan.use(partition))
+            unseen = values.pop() if len(values) > partition.n_parts else values[0]
+            chosen.append(writer.choose_part(partition, column, values, unseen))
+        return [chosen]
+    _score_parts(plan, partitions)
+    parts = [writer.column(plan.own(f"p{i}")) for i in range(len(tables))]
+    if n_columns > 1 and writer.dialect.rows:
+        names = [plan.own(f"v{i}") for i in range(len(tables))]
+        rows = [writer.look_up_row(p, table.tolist()) for p, table in zip(parts, tables, strict=True)]
+        plan.step("evidence", list(zip(rows, names, strict=True)))
+        return [[writer.field(writer.column(name), j) for name in names] for j in range(1, n_columns + 1)]
+    return [
+        [writer.look_up(p.copy(), t[:, j].tolist()) for p, t in zip(parts, tables, strict=True)]
+        for j in range(n_columns)
+    ]
 
 
 def _bayes_proba(plan: Plan, model: NaiveBayes) -> exp.Select:
-    writer, names = plan.writer, _bayes_scores(plan, model)
-    powers = [plan.own(f"e{j}") for j in range(len(names))]
+    writer, scores = plan.writer, _bayes_scores(plan, model)
+    powers = [plan.own(f"e{j}") for j in range(len(scores))]
     items = []
-    for name, power in zip(names, powers, strict=True):
-        less = exp.Sub(this=writer.column(name), expression=writer.column(plan.own("m")))
+    for score, power in zip(scores, powers, strict=True):
+        less = exp.Sub(this=score, expression=writer.column(plan.own("m")))
         items.append((writer.exponential(less), power))
     plan.step("powers", items)
     total = writer.total([writer.column(power) for power in powers])
@@ -373,19 +401,18 @@ def _bayes_proba(plan: Plan, model: NaiveBayes) -> exp.Select:
 
 
 def _bayes_class(plan: Plan, model: NaiveBayes) -> exp.Select:
-    names = _bayes_scores(plan, model)
-    return _write_class(plan, names, model.classes)
+    return _write_class(plan, _bayes_scores(plan, model), model.classes)
 
 
-def _write_class(plan: Plan, names: Sequence[str], classes: Sequence[Any]) -> exp.Select:
+def _write_class(plan: Plan, scores: Sequence[Node], classes: Sequence[Any]) -> exp.Select:
     """Choose the first class whose score is the largest, found as m."""
     writer = plan.writer
     top = writer.column(plan.own("m"))
     if len({type(c) for c in classes}) > 1:
         classes = [str(c) for c in classes]
     ifs = [
-        exp.If(this=exp.EQ(this=writer.column(name), expression=top.copy()), true=writer.scalar(c))
-        for name, c in zip(names[:-1], classes[:-1], strict=True)
+        exp.If(this=exp.EQ(this=score, expression=top.copy()), true=writer.scalar(c))
+        for score, c in zip(scores[:-1], classes[:-1], strict=True)
     ]
     last = writer.scalar(classes[-1])
     tree = exp.Case(ifs=ifs, default=last) if ifs else last
@@ -424,7 +451,7 @@ def _grid_rows(grid: DataGrid) -> tuple[list[tuple[int, int]], list[list[float]]
 
     for parts, shares in zip(grid.cells.parts.tolist(), grid.cells.shares.tolist(), strict=True):
         add(_key(parts, radix), shares)
-    grouped = [k for k, p in enumerate(partitions) if isinstance(p, GroupPartition)]
+    grouped = [k for k, p in enumerate(partitions) if groups_of(p) is not None]
     if len(grid.cells) << len(grouped) > _MOST_CELLS:
         raise CannotWriteError(
             f"the grid has {len(grid.cells):,} cells over {len(grouped)} categorical variables, too many to "
@@ -443,7 +470,7 @@ def _grid_rows(grid: DataGrid) -> tuple[list[tuple[int, int]], list[list[float]]
 
 def _radix(grid: Any) -> list[int]:
     partitions = grid.partitions.values() if isinstance(grid, DataGrid) else grid.partitions
-    radix = [p.n_parts + isinstance(p, GroupPartition) for p in partitions]
+    radix = [p.n_parts + (groups_of(p) is not None) for p in partitions]
     product = 1
     for r in radix:
         product *= r
@@ -534,7 +561,7 @@ def _grid_class(plan: Plan, model: Any) -> exp.Select:
     plan.step("scores", list(zip(_grid_shares(plan, model), names, strict=True)))
     top = writer.largest([writer.column(name) for name in names])
     plan.step("top", [*((writer.column(name), name) for name in names), (top, plan.own("m"))])
-    return _write_class(plan, names, model.classes)
+    return _write_class(plan, [writer.column(name) for name in names], model.classes)
 
 
 def _grid_rule(plan: Plan, model: Any) -> exp.Select:

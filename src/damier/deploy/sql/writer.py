@@ -47,13 +47,28 @@ class CannotWriteError(ValueError):
     """A model, or a part of it, that this dialect cannot express."""
 
 
+def groups_of(partition: Partition) -> list[tuple[Any, ...]] | None:
+    """Return the values of each part, None among them for missing; or None for intervals of numbers.
+
+    The intervals of an ordered category are groups: its values have an order in the model only.
+    """
+    if isinstance(partition, GroupPartition):
+        return list(partition.groups)
+    if not isinstance(partition, IntervalPartition):
+        raise CannotWriteError(f"{type(partition).__name__} has no form in SQL.")
+    if partition.kind != "rank":
+        return None
+    first, *others = partition._ranked
+    return [(None,), first, *others] if partition.missing_alone else [(*first, None), *others]
+
+
 def kind_of(partition: Partition) -> str:
     """Return what the column of a partition held: a key of the table of types."""
-    if isinstance(partition, IntervalPartition):
+    groups = groups_of(partition)
+    if groups is None:
+        assert isinstance(partition, IntervalPartition)
         return partition.kind
-    if not isinstance(partition, GroupPartition):
-        raise CannotWriteError(f"{type(partition).__name__} has no form in SQL.")
-    return kind_of_values([v for group in partition.groups for v in group], partition.name)
+    return kind_of_values([v for group in groups for v in group], partition.name)
 
 
 def kind_of_values(values: Sequence[Any], name: str) -> str:
@@ -375,7 +390,10 @@ class Writer:
         return held
 
     def compared(self, name: str, kind: str) -> Node:
-        """Write a column as it is compared: a number without NaN, a text as bytes, a date as it is."""
+        """Write a column as it is compared: a number as double, a text as bytes, a date as it is.
+
+        Numbers that are categories lose NaN here; `choose_part` finds it among those that are cut.
+        """
         held, column = self.held(name, kind), exp.Column(this=self.name(name))
         if kind == "integers":
             return column
@@ -391,7 +409,8 @@ class Writer:
         if kind == "texts":
             return self._bytes_of(column)
         if held in ("number", "microseconds", "text"):
-            return self._without_nan(self.cast(column, self.dialect.double))
+            number = self.cast(column, self.dialect.double)
+            return self._without_nan(number) if kind == "numbers" else number
         if dict(self.dialect.temporal)[held] == "text":
             marks = [exp.Literal.string("T"), exp.Literal.string(" ")]
             return exp.Anonymous(this="REPLACE", expressions=[column, *marks])
@@ -482,31 +501,44 @@ class Writer:
 
         ``unseen`` is the result for a category never seen; ``looked_up`` finds the parts of texts in a table.
         """
+        indices = [self.whole(i + first) for i in range(partition.n_parts)]
+        if looked_up is None:
+            return self.choose_part(partition, column, indices, self.whole(unseen))
+        found = looked_up if first == 0 else exp.Add(this=looked_up, expression=self.whole(first))
+        missing = next((i for i, group in enumerate(groups_of(partition) or ()) if None in group), None)
+        branches: list[tuple[Node, Node]] = []
+        if missing is not None:
+            branches.append((exp.Is(this=column.copy(), expression=exp.Null()), indices[missing]))
+        return _case(branches, exp.Coalesce(this=found, expressions=[self.whole(unseen)]))
+
+    def choose_part(self, partition: Partition, column: Node, results: Sequence[Node], unseen: Node) -> Node:
+        """Choose among results, one per part, by a column that `compared` wrote."""
         kind = kind_of(partition)
         held = self.held(partition.name, kind)
         branches: list[tuple[Node, Node]] = []
-        if isinstance(partition, IntervalPartition):
-            offset = first + int(partition.missing_alone)
-            for i, bound in reversed(list(enumerate(partition.bounds, 1))):
+        groups = groups_of(partition)
+        if groups is None:
+            assert isinstance(partition, IntervalPartition)
+            lowest = results[int(partition.missing_alone)]
+            for bound, result in zip(partition.bounds[::-1], results[::-1], strict=False):
                 test = self.above(column.copy(), bound, held)
                 if test is not None:
-                    branches.append((test, self.whole(i + offset)))
+                    branches.append((test, result))
             if partition.missing_alone:
-                branches.append((_not_null(column.copy()), self.whole(offset)))
-            return _case(branches, self.whole(first))
-        assert isinstance(partition, GroupPartition)
-        default: Node = self.whole(unseen)
-        for i, group in enumerate(partition.groups):
+                branches.append((_not_null(column.copy()), lowest))
+            # NaN is above all numbers, but on some engines, where no comparison with it is true
+            guarded = partition.missing_alone or self.dialect.nan_above
+            nan = self._is_nan(column.copy()) if held in ("number", "microseconds", "text") else None
+            if branches and nan is not None and guarded:
+                branches.insert(0, (nan, results[0].copy()))
+            return _case(branches, results[0])
+        for group, result in zip(groups, results, strict=True):
             if None in group:
-                branches.append((exp.Is(this=column.copy(), expression=exp.Null()), self.whole(i + first)))
-            if looked_up is None:
-                test = self.same_values(column, [v for v in group if v is not None], kind, held)
-                if test is not None:
-                    branches.append((test, self.whole(i + first)))
-        if looked_up is not None:
-            found = looked_up if first == 0 else exp.Add(this=looked_up, expression=self.whole(first))
-            default = exp.Coalesce(this=found, expressions=[default])
-        return _case(branches, default)
+                branches.append((exp.Is(this=column.copy(), expression=exp.Null()), result.copy()))
+            test = self.same_values(column, [v for v in group if v is not None], kind, held)
+            if test is not None:
+                branches.append((test, result))
+        return _case(branches, unseen)
 
     # ----- arithmetic
 
@@ -527,6 +559,16 @@ class Writer:
         if how == "ordinal":
             return exp.Bracket(this=array, expressions=[index], offset=1, safe=False)
         return exp.Bracket(this=array, expressions=[index], offset=self.grammar.INDEX_OFFSET)
+
+    def look_up_row(self, index: Node, rows: Sequence[Sequence[float]]) -> Node:
+        """Find a row of numbers in a list of rows by an index from 1."""
+        written = [exp.Tuple(expressions=[self.number(value) for value in row]) for row in rows]
+        array = exp.Array(expressions=written, bracket_notation=True)
+        return exp.Bracket(this=array, expressions=[index], offset=self.grammar.INDEX_OFFSET)
+
+    def field(self, row: Node, number: int) -> Node:
+        """Return a number of a row, counted from 1."""
+        return exp.Bracket(this=row, expressions=[self.whole(number)], offset=self.grammar.INDEX_OFFSET)
 
     def choose(self, index: Node, pairs: Sequence[tuple[int, Node]], default: Node) -> Node:
         """Choose by a whole number; many branches, ascending, are found in two steps."""
