@@ -16,6 +16,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from functools import partial
+from typing import NamedTuple
 
 from benchmarks.records import Record, run
 
@@ -32,6 +33,9 @@ def make(case, size):
         n = 100_000 if size > 50 else 2_000
         X = rng.normal(size=(n, 3)); y = (rng.integers(0, size, n) + (X[:, 0] > 0) * (size // 2)) % size
         return X, y, damier.MODLEncoder()
+    if case == "balls_rows":
+        y = rng.integers(0, 3, size); X = rng.normal(size=(size, 10)) + y[:, None]
+        return X, y, damier.BallPartitionClassifier()
     if case == "untargeted_rows":
         X = rng.normal(size=(size, 4)); X[:, 1] += X[:, 0]
         return X, None, damier.DataGridClustering()
@@ -53,7 +57,8 @@ def make(case, size):
 def held(what):
     with open("/proc/self/status") as lines:
         return next(int(line.split()[1]) * 1024 for line in lines if line.startswith(what))
-tiny = dict(encoder_classes=20, untargeted_rows=300, grid_columns=4, linf_classes=3, cocluster_ones=800)
+tiny = dict(balls_rows=200, encoder_classes=20, untargeted_rows=300, grid_columns=4, linf_classes=3,
+            cocluster_ones=800)
 X, y, estimator = make(case, tiny[case]); estimator.fit(X) if y is None else estimator.fit(X, y)
 X, y, estimator = make(case, size)
 table = X.data.nbytes + X.indices.nbytes + X.indptr.nbytes if sp.issparse(X) else X.nbytes
@@ -64,30 +69,63 @@ estimator.fit(X) if y is None else estimator.fit(X, y)
 print(json.dumps([time.process_time() - start, held("VmHWM:") - before, table]))
 """
 
-CASES: dict[str, tuple[str, tuple[int, ...]]] = {
-    "encoder_classes": ("MODLEncoder, 100,000 rows x 3, by classes", (1250, 2500, 5000)),
-    "untargeted_rows": ("DataGridClustering, 4 columns, by rows", (25_000, 50_000, 100_000)),
-    "grid_columns": ("DataGridClassifier, 200 rows, by columns", (5_000, 10_000, 20_000)),
-    "linf_classes": ("LinfClassifier, 100,000 rows x 10, by classes", (25, 50, 100)),
-    "cocluster_ones": ("Coclustering, a sparse table, by ones", (1_250_000, 2_500_000, 5_000_000)),
+
+class Case(NamedTuple):
+    """What grows, the sizes measured, and what the last of them may take."""
+
+    title: str
+    sizes: tuple[int, ...]
+    megabytes: float | None = None
+    times_table: float | None = None
+    seconds: float | None = None
+    exponent: float | None = None
+
+    def at_most(self) -> str:
+        """Write the limits."""
+        named = [(self.megabytes, " MB"), (self.times_table, " times the table"), (self.seconds, " s")]
+        limits = [f"{limit:g}{unit}" for limit, unit in named if limit is not None]
+        return ", ".join([*limits, *([] if self.exponent is None else [f"exponent {self.exponent:g}"])])
+
+
+CASES = {
+    "balls_rows": Case("BallPartitionClassifier, 10 columns, by rows", (750, 1500, 3000), megabytes=40),
+    "encoder_classes": Case(
+        "MODLEncoder, 100,000 rows x 3, by classes", (1250, 2500, 5000), megabytes=100
+    ),
+    "untargeted_rows": Case(
+        "DataGridClustering, 4 columns, by rows", (25_000, 50_000, 100_000), times_table=6
+    ),
+    "grid_columns": Case(
+        "DataGridClassifier, 200 rows, by columns", (5_000, 10_000, 20_000), seconds=10, exponent=1.1
+    ),
+    "linf_classes": Case("LinfClassifier, 100,000 rows x 10, by classes", (25, 50, 100), exponent=1.0),
+    "cocluster_ones": Case(
+        "Coclustering, a sparse table, by ones", (1_250_000, 2_500_000, 5_000_000), times_table=8
+    ),
 }
 
 
+def measure(case: str, size: int) -> tuple[float, float, float]:
+    """Fit a case in a process of its own: CPU seconds, bytes held beyond those before, bytes of the table."""
+    command = [sys.executable, "-c", PROGRAM, case, str(size)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise RuntimeError(f"{case} at {size}: {done.stderr.strip().splitlines()[-1]}")
+    seconds, memory, table = json.loads(done.stdout.splitlines()[-1])
+    return seconds, memory, table
+
+
 def grow(case: str, record: Record, options: argparse.Namespace) -> None:
-    """Measure one case at each of its sizes."""
-    title, sizes = CASES[case]
+    """Measure one case at each of its sizes, the limits beside the last."""
+    title, sizes = CASES[case][:2]
+    columns = ["size", "CPU seconds", "exponent", "memory", "of table", "at most"]
     previous = None
     for size in sizes[:-1] if options.quick else sizes:
-        done = subprocess.run(
-            [sys.executable, "-c", PROGRAM, case, str(size)], capture_output=True, text=True, check=False
-        )
-        if done.returncode:
-            raise RuntimeError(f"{case} at {size}: {done.stderr.strip().splitlines()[-1]}")
-        seconds, memory, table = json.loads(done.stdout.splitlines()[-1])
+        seconds, memory, table = measure(case, size)
         exponent = "" if previous is None else f"{math.log2(seconds / previous):.2f}"
         previous = seconds
         cells = [size, seconds, exponent, f"{memory / 1e6:.0f} MB", f"{memory / table:.1f}"]
-        record.row(title, ["size", "CPU seconds", "exponent", "memory", "of table"], cells)
+        record.row(title, columns, [*cells, CASES[case].at_most() if size == sizes[-1] else ""])
     record.close(title)
 
 

@@ -32,6 +32,8 @@ from damier.search.kernels import (
 # Starts gathered before they are tested for domination, and such tests between two tests by entropy.
 _BLOCK = 24
 _ENTROPY_EVERY = 2
+# A class that one element in so many holds, or more, has its counts kept by start.
+_DENSE = 4
 # Number of parts at which the first tangent to the penalty is drawn, and the most tangents.
 _FIRST_GUESS = 16
 _MOST_TANGENTS = 2
@@ -274,21 +276,65 @@ def hull_corners(cls: CodeArray, cnt: IntArray, ptr: IntArray, block: int) -> In
     return corners[:n_corners].copy()
 
 
+@inner
+def _open_run(
+    start: int, j: int, here: IntArray, end_run: IntArray, begins: CodeArray, before: IntArray
+) -> None:
+    """Begin a run of class ``j`` at a start, in place of one that no start has joined."""
+    if begins[end_run[j] - 1] < start:
+        end_run[j] += 1
+    begins[end_run[j] - 1], before[end_run[j] - 1] = start, here[j]
+
+
+@inner
+def _drop_runs(
+    new_place: CodeArray, first_run: IntArray, end_run: IntArray, begins: CodeArray, before: IntArray
+) -> None:
+    """Drop the runs without a start left; the last of a class stays, for the next start may be in it."""
+    for j in range(end_run.shape[0]):
+        to = first_run[j]
+        for r in range(first_run[j], end_run[j]):
+            begin = new_place[begins[r]]
+            if to > first_run[j] and begins[to - 1] == begin:
+                to -= 1
+            begins[to], before[to] = begin, before[r]
+            to += 1
+        end_run[j] = to
+
+
 @kernel
 def _solve_many(
     cls: CodeArray, cnt: IntArray, ptr: IntArray, n_classes: int, table: FloatArray, penalty: float
 ) -> tuple[float, IntArray]:
-    """Cheapest partition at ``penalty`` a part, any number of classes: as ``_solve_two``."""
+    """Cheapest partition at ``penalty`` a part, any number of classes: as ``_solve_two``.
+
+    Rows of a class before a start change only at elements that hold the class. Starts between two of these
+    share them: a run. A class that many elements hold has a run per start, for long loops are quicker. The
+    runs are at most ``_DENSE`` times the entries, where counts by class and start of thousands of classes
+    would fill gigabytes.
+    """
     n_elements = ptr.shape[0] - 1
     parent = np.empty(n_elements + 1, np.int32)
     room = n_elements + 1
     where = np.zeros(room, np.int64)
     total = np.zeros(room, np.int64)
-    before = np.zeros((n_classes, room), np.int64)
     best = np.zeros(room, np.float64)
     # Best cost up to the start, less the log factorials of the class counts from there to here.
     partial = np.zeros(room, np.float64)
+    bits = np.empty(room, np.float64)
     here = np.zeros(n_classes, np.int64)
+    # The runs of class j are those from first_run[j] to end_run[j]: where each begins, and its rows before.
+    first_run = np.zeros(n_classes + 1, np.int64)
+    for i in range(cls.shape[0]):
+        first_run[cls[i] + 1] += 1
+    dense = first_run[1:] * _DENSE >= room
+    for j in range(n_classes):
+        first_run[j + 1] = first_run[j] + (room if dense[j] else first_run[j + 1] + 1)
+    end_run = first_run[:-1] + 1
+    always = np.flatnonzero(dense)
+    begins = np.zeros(first_run[n_classes], np.int32)
+    before = np.zeros(first_run[n_classes], np.int64)
+    new_place = np.zeros(room + 1, np.int32)
     constant = penalty - log_factorial(table, n_classes - 1)
     n_starts = 1
     n = 0
@@ -300,10 +346,19 @@ def _solve_many(
             n += w
             at = here[j]
             here[j] += w
-            column = before[j]
-            for s in range(n_starts):
-                own = at - column[s]
-                partial[s] -= log_factorial(table, own + w) - log_factorial(table, own)
+            first, last = first_run[j], end_run[j] - 1
+            if last - first + 1 == n_starts:
+                # A run per start.
+                column = before[first : last + 1]
+                for s in range(n_starts):
+                    own = at - column[s]
+                    partial[s] -= log_factorial(table, own + w) - log_factorial(table, own)
+                continue
+            for r in range(first, last + 1):
+                own = at - before[r]
+                more = log_factorial(table, own + w) - log_factorial(table, own)
+                for s in range(begins[r], begins[r + 1] if r < last else n_starts):
+                    partial[s] -= more
         value = np.inf
         found = 0
         shift = n + n_classes - 1
@@ -315,31 +370,36 @@ def _solve_many(
         value += constant
         parent[end] = where[found]
         if end >= next_test:
-            kept = 0
             for s in range(n_starts):
                 rows = n - total[s]
-                bits = rows * math.log(rows)
-                for j in range(n_classes):
-                    own = here[j] - before[j, s]
+                bits[s] = rows * math.log(rows)
+            for j in range(n_classes):
+                last = end_run[j] - 1
+                for r in range(first_run[j], last + 1):
+                    own = here[j] - before[r]
                     if own > 1:
-                        bits -= own * math.log(own)
-                if best[s] + bits < value:
-                    where[kept], total[kept], best[kept], partial[kept] = (
-                        where[s],
-                        total[s],
-                        best[s],
-                        partial[s],
-                    )
-                    for j in range(n_classes):
-                        before[j, kept] = before[j, s]
+                        held = own * math.log(own)
+                        for s in range(begins[r], begins[r + 1] if r < last else n_starts):
+                            bits[s] -= held
+            kept = 0
+            for s in range(n_starts):
+                new_place[s] = kept
+                if best[s] + bits[s] < value:
+                    where[kept], total[kept] = where[s], total[s]
+                    best[kept], partial[kept] = best[s], partial[s]
                     kept += 1
+            new_place[n_starts] = kept
+            _drop_runs(new_place, first_run, end_run, begins, before)
             # Tests that drop little are made less often: on noise they never pay.
             test_step = 32 if kept < 0.8 * n_starts else 2 * test_step
             next_test = end + test_step
             n_starts = kept
         where[n_starts], total[n_starts], best[n_starts], partial[n_starts] = end, n, value, value
-        for j in range(n_classes):
-            before[j, n_starts] = here[j]
+        for j in always:
+            _open_run(n_starts, j, here, end_run, begins, before)
+        for i in range(ptr[end - 1], ptr[end]):
+            if not dense[cls[i]]:
+                _open_run(n_starts, cls[i], here, end_run, begins, before)
         n_starts += 1
     return value, _trace(parent, n_elements)
 
