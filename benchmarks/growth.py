@@ -89,9 +89,7 @@ class Case(NamedTuple):
 
 CASES = {
     "balls_rows": Case("BallPartitionClassifier, 10 columns, by rows", (750, 1500, 3000), megabytes=40),
-    "encoder_classes": Case(
-        "MODLEncoder, 100,000 rows x 3, by classes", (1250, 2500, 5000), megabytes=100
-    ),
+    "encoder_classes": Case("MODLEncoder, 100,000 rows x 3, by classes", (1250, 2500, 5000), megabytes=100),
     "untargeted_rows": Case(
         "DataGridClustering, 4 columns, by rows", (25_000, 50_000, 100_000), times_table=6
     ),
