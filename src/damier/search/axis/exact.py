@@ -395,8 +395,8 @@ def _solve_many(
             next_test = end + test_step
             n_starts = kept
         where[n_starts], total[n_starts], best[n_starts], partial[n_starts] = end, n, value, value
-        for j in always:
-            _open_run(n_starts, j, here, end_run, begins, before)
+        for each in always:
+            _open_run(n_starts, each, here, end_run, begins, before)
         for i in range(ptr[end - 1], ptr[end]):
             if not dense[cls[i]]:
                 _open_run(n_starts, cls[i], here, end_run, begins, before)
