@@ -65,6 +65,20 @@ def grid_cost(cells, n_variables, numeric_parts, categorical_parts):
     return cost + sum(map(part_cost, cells))
 
 
+def regression_cost(counts, n_values=None):
+    """`counts` is parts x intervals of the target; the null model is [[N]]."""
+    n = sum(map(sum, counts))
+    cost = discretization_cost(counts) if n_values is None else grouping_cost(counts, n_values)
+    columns = [sum(column) for column in zip(*counts, strict=True)]
+    return cost + math.log(n) + sum(log_int(math.factorial(column)) for column in columns)
+
+
+def regression_grid_cost(cells, n_variables, numeric_parts, categorical_parts):
+    columns = [sum(column) for column in zip(*cells, strict=True)]
+    cost = grid_cost(cells, n_variables, numeric_parts, categorical_parts)
+    return cost + math.log(sum(columns)) + sum(log_int(math.factorial(column)) for column in columns)
+
+
 def class_grouping_cost(counts, groups, class_counts, n_values=None):
     """`counts` is parts x classes, `groups` a list of lists of class indices."""
     grouped = [[sum(row[w] for w in group) for group in groups] for row in counts]

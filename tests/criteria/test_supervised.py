@@ -14,6 +14,8 @@ from damier.criteria import (
     log_bell,
     log_binomial,
     part_costs,
+    regression_cost,
+    regression_grid_cost,
 )
 from tests import naive
 
@@ -35,6 +37,23 @@ def test_one_variable_costs_match_the_formulas(counts):
     n_values = len(rows) + 3
     assert grouping_cost(counts, n_values) == close(naive.grouping_cost(rows, n_values))
     assert part_costs(counts).tolist() == [close(naive.part_cost(row)) for row in rows]
+
+
+@given(counts_tables)
+def test_costs_of_a_numeric_target_match_the_formulas(counts):
+    rows = counts.tolist()
+    assert regression_cost(counts) == close(naive.regression_cost(rows))
+    n_values = len(rows) + 3
+    assert regression_cost(counts, n_values) == close(naive.regression_cost(rows, n_values))
+    if len(rows) > 1:
+        parts = [2, len(rows)], [(7, 3)]
+        cost = regression_grid_cost(counts, 5, *parts)
+        assert cost == close(naive.regression_grid_cost(rows, 5, *parts))
+
+
+def test_null_cost_of_a_numeric_target():
+    # 2 log N + log N!, whatever the rows are
+    assert regression_cost([[40]]) == close(2 * math.log(40) + math.lgamma(41))
 
 
 def test_costs_of_large_counts():

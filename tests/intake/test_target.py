@@ -1,5 +1,9 @@
 import datetime
+import math
+import re
+from decimal import Decimal
 
+import narwhals as nw
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -7,7 +11,16 @@ import pyarrow as pa
 import pytest
 
 import damier
-from damier.intake import looks_like_number, read_target, read_weights, refuse_many_classes
+from damier.intake import (
+    NumericTarget,
+    Target,
+    looks_like_number,
+    read_any_target,
+    read_numbers,
+    read_target,
+    read_weights,
+    refuse_many_classes,
+)
 
 
 @pytest.mark.parametrize(
@@ -201,3 +214,52 @@ def test_too_many_classes_are_refused_by_estimators():
         damier.NaiveBayesClassifier().fit(X, [f"c{i}" for i in range(5000)])
     assert refuse_many_classes(read_target(np.arange(1001).repeat(10))) is None
     assert refuse_many_classes(read_target(np.arange(1000))) is None
+
+
+@pytest.mark.parametrize(
+    ("y", "message"),
+    [
+        ([1.0, math.nan], "the target y is missing in 1 row: remove those rows"),
+        ([1.0, math.inf], "the target y contains infinity"),
+        (["a", "b"], "the target y must be a number, it holds 'a'"),
+        (np.array(["1", "2"]), "the target y must be a number, it holds text"),
+        ([True, False], "the target y must be a number, it holds booleans"),
+        ([1.0, None], "the target y is missing in 1 row"),
+        ([], "has no rows"),
+        (None, "requires y to be passed"),
+        (np.array(["2020-01-01"], dtype="M8[D]"), "dtype datetime64"),
+    ],
+)
+def test_a_number_is_refused_in_one_sentence(y, message):
+    with pytest.raises(ValueError, match=re.escape(message)):
+        read_numbers(y)
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow"])
+def test_numbers_of_any_library_are_the_same(library):
+    frame = nw.from_dict({"y": [2.5, 1.0, 2.5]}, backend=library).to_native()
+    for y in (frame, nw.from_native(frame)["y"].to_native()):
+        target = read_numbers(y)
+        assert target.distinct.tolist() == [1.0, 2.5]
+        assert target.codes.tolist() == [1, 0, 1]
+        assert target.values.tolist() == [2.5, 1.0, 2.5]
+
+
+def test_whole_numbers_of_any_type_are_numbers():
+    for y in ([3, 1, 3], np.array([3, 1, 3], np.uint8), [3, 1.0, Decimal(3)], np.array([3, 1, 3], object)):
+        assert read_numbers(y).distinct.tolist() == [1.0, 3.0]
+
+
+def test_what_a_target_is():
+    assert isinstance(read_any_target([0.5, 1.0]), NumericTarget)
+    assert isinstance(read_any_target([0.0, 1.0]), Target)
+    assert isinstance(read_any_target([0, 1], "number"), NumericTarget)
+    assert isinstance(read_any_target(["a", "b"]), Target)
+    many = list(range(500)) * 2
+    question = "the target y looks like a number: 500 values in 1,000 rows. Say target='number' or"
+    with pytest.raises(ValueError, match=question):
+        read_any_target(many)
+    assert isinstance(read_any_target(many, "number"), NumericTarget)
+    assert isinstance(read_any_target(many, "classes"), Target)
+    with pytest.raises(ValueError, match="fractional"):
+        read_any_target([0.5, 1.0], "classes")

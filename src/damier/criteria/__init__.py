@@ -9,6 +9,8 @@ from damier.criteria.supervised import (
     grid_cost,
     grouping_cost,
     part_costs,
+    regression_cost,
+    regression_grid_cost,
 )
 from damier.criteria.unsupervised import coclustering_cost, unsupervised_grid_cost
 
@@ -27,6 +29,8 @@ __all__ = [
     "log_binomial",
     "log_factorials",
     "part_costs",
+    "regression_cost",
+    "regression_grid_cost",
     "semi_supervised_cost",
     "unsupervised_grid_cost",
 ]

@@ -158,6 +158,68 @@ def grid_cost(
     return cost + float(part_costs(table).sum())
 
 
+def regression_cost(counts: Any, n_values: int | None = None) -> float:
+    """Return the cost of a partition of a variable together with intervals of a numeric target.
+
+    The input is priced by `discretization_cost` or, when `n_values` is given, by `grouping_cost`, with the
+    target's intervals as classes; the target adds `log N + sum_j log N_.j!`: the number of its intervals, and
+    the ranks of the rows inside each.
+
+    Parameters
+    ----------
+    counts : array-like of shape (n_parts, n_target_intervals)
+        Whole counts N_ij.
+    n_values : int, optional
+        Number of distinct values of a categorical variable; None for a numeric one.
+
+    Examples
+    --------
+    >>> from damier.criteria import regression_cost
+    >>> two, one = regression_cost([[20, 0], [0, 20]]), regression_cost([[40]])
+    >>> round(two, 3), round(one, 3)
+    (101.852, 117.698)
+    """
+    table = class_counts_table(counts)
+    cost = discretization_cost(table) if n_values is None else grouping_cost(table, n_values)
+    return cost + _target_ranks(table)
+
+
+def _target_ranks(table: IntArray) -> float:
+    """Cost of the number of a numeric target's intervals, and of the ranks of the rows inside each."""
+    sizes = table.sum(axis=0)
+    return float(np.log(sizes.sum()) + gammaln(sizes + 1.0).sum())
+
+
+def regression_grid_cost(
+    cells: Any,
+    n_variables: int,
+    numeric_parts: Iterable[int] = (),
+    categorical_parts: Iterable[tuple[int, int]] = (),
+) -> float:
+    """Return the cost of a data grid over several variables together with intervals of a numeric target.
+
+    `grid_cost` with the target's intervals as classes, plus `log N + sum_j log N_.j!`.
+
+    Parameters
+    ----------
+    cells : array-like of shape (n_cells, n_target_intervals)
+        Counts of the non-empty cells, in any order.
+    n_variables, numeric_parts, categorical_parts
+        As in `grid_cost`.
+
+    Examples
+    --------
+    >>> from damier.criteria import regression_grid_cost
+    >>> xor = [[10, 0], [0, 10], [0, 10], [10, 0]]
+    >>> round(regression_grid_cost(xor, n_variables=2, numeric_parts=[2, 2]), 3)
+    114.954
+    >>> round(regression_grid_cost([[40]], n_variables=2), 3)
+    115.108
+    """
+    cost = grid_cost(cells, n_variables, numeric_parts, categorical_parts)
+    return cost + _target_ranks(class_counts_table(cells, "cells"))
+
+
 def class_grouping_cost(
     counts: Any,
     class_groups: Sequence[Any] | IntArray,

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from damier.fit.class_groups import joint_partitions, refuse_grouped_semi_supervision
+from damier.fit.numeric_target import order_target, partition_for_number, refuse_classes_only
 from damier.fit.partitions import Search, SemiSupervised, partition_column
-from damier.intake import Column, Table, Target
+from damier.intake import Column, NumericTarget, Table, Target
 from damier.intake.table import IntArray
 from damier.models import Encoding, Partition
 from damier.models.encoding import Encode
@@ -13,7 +14,7 @@ from damier.search.run import Run
 
 def fit_encoding(
     table: Table,
-    target: Target,
+    target: Target | NumericTarget,
     weights: IntArray | None = None,
     *,
     encode: Encode = "ordinal",
@@ -29,8 +30,9 @@ def fit_encoding(
     ----------
     table : Table
         Numeric columns are cut into intervals, categorical ones are grouped.
-    target : Target
-        Classes; rows without a label only where ``semi_supervised`` is set.
+    target : Target or NumericTarget
+        Classes, rows without a label only where ``semi_supervised`` is set; or a number, which is cut into
+        intervals together with each column.
     weights : array of shape (n_rows,), optional
         Whole frequencies of the rows.
     encode, group_classes, search, short_bounds, semi_supervised
@@ -52,7 +54,13 @@ def fit_encoding(
     """
     refuse_grouped_semi_supervision(group_classes, semi_supervised)
 
+    ordered = order_target(target, weights) if isinstance(target, NumericTarget) else None
+    refuse_classes_only(target, group_classes=group_classes, semi_supervised=semi_supervised)
+
     def partition(column: Column) -> Partition:
+        if ordered is not None:
+            return partition_for_number(column, ordered, search=search, short_bounds=short_bounds)
+        assert isinstance(target, Target)
         if group_classes:
             return joint_partitions(column, target, weights, short_bounds=short_bounds)[0]
         return partition_column(

@@ -252,6 +252,39 @@ class Target:
         return len(self.classes)
 
 
+@dataclass(frozen=True, slots=True)
+class NumericTarget:
+    """A target that is a number: its distinct values in order, and the place of each row's among them.
+
+    No value is missing or infinite, and each distinct value is met in some row.
+    """
+
+    codes: CodeArray
+    distinct: FloatArray
+
+    @property
+    def values(self) -> FloatArray:
+        """The number of each row."""
+        return self.distinct[self.codes]
+
+    @property
+    def n_distinct(self) -> int:
+        """Number of distinct values."""
+        return len(self.distinct)
+
+    def take(self, rows: npt.NDArray[Any]) -> NumericTarget:
+        """Keep the rows selected by a mask or by indices, and only the values they still hold.
+
+        >>> NumericTarget(np.array([0, 2, 1], np.int32), np.array([1.0, 2.5, 4.0])).take(np.array([0, 1]))
+        NumericTarget(codes=array([0, 1], dtype=int32), distinct=array([1., 4.]))
+        """
+        codes = self.codes[rows]
+        present = np.zeros(len(self.distinct), dtype=bool)
+        present[codes] = True
+        recoded = (np.cumsum(present) - 1).astype(np.int32)
+        return NumericTarget(recoded[codes], self.distinct[present])
+
+
 def _shown(names: tuple[str, ...], limit: int = 10) -> str:
     """List names in a message, not all of them when there are many."""
     listed = ", ".join(repr(name) for name in names[:limit])

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import datetime
-from typing import Any
+import math
+import numbers
+from decimal import Decimal
+from typing import Any, Literal
 
 import narwhals as nw
 import numpy as np
@@ -11,7 +14,10 @@ import numpy.typing as npt
 
 from damier.intake import factorize
 from damier.intake.frames import as_categorical, as_frame, as_series, plain_array, read_column
-from damier.intake.table import CodeArray, IntArray, NumericColumn, Target
+from damier.intake.table import CodeArray, FloatArray, IntArray, NumericColumn, NumericTarget, Target
+
+# What a target is: decided by its values, a number, or names of classes.
+TargetType = Literal["auto", "number", "classes"]
 
 # Whole numbers of more values than this, each in few rows, are amounts rather than classes.
 _MOST_NUMBERED_CLASSES = 100
@@ -49,6 +55,119 @@ def read_target(y: Any, allow_unlabeled: bool = False, name: str = "y") -> Targe
     """
     if isinstance(y, Target):
         return y
+    held = _one_column(y, name)
+    if isinstance(held, nw.Series):
+        return _series_target(held, allow_unlabeled, name)
+    return _array_target(_target_array(held, name), allow_unlabeled, name)
+
+
+def read_numbers(y: Any, name: str = "y") -> NumericTarget:
+    """Read a target that is a number.
+
+    Parameters
+    ----------
+    y : 1-D array, sequence or series
+        Whole or fractional numbers.
+    name : str
+        What the messages call the target.
+
+    Returns
+    -------
+    NumericTarget
+
+    Raises
+    ------
+    ValueError
+        If a value is missing, infinite or no number. A constant is not an error here: estimators decide.
+
+    Examples
+    --------
+    >>> target = read_numbers([2.5, 1, 2.5])
+    >>> target.distinct, target.codes
+    (array([1. , 2.5]), array([1, 0, 1], dtype=int32))
+    """
+    if isinstance(y, NumericTarget):
+        return y
+    values = _numbers(_one_column(y, name), name)
+    if len(values) == 0:
+        raise _no_rows(name)
+    missing = int(np.count_nonzero(np.isnan(values)))
+    if missing:
+        raise _missing_target(missing, name, " (Input y contains NaN.)", "remove those rows")
+    if np.isinf(values).any():
+        raise ValueError(
+            f"the target {name} contains infinity: remove those rows (Input y contains infinity)"
+        )
+    distinct, codes = np.unique(values, return_inverse=True)
+    return NumericTarget(codes.reshape(-1).astype(np.int32), distinct)
+
+
+def read_any_target(
+    y: Any, kind: TargetType = "auto", *, allow_unlabeled: bool = False, name: str = "y"
+) -> Target | NumericTarget:
+    """Read a target that may be a number or a class.
+
+    Parameters
+    ----------
+    y : 1-D array, sequence or series
+    kind : {"auto", "number", "classes"}
+        What it is. "auto" takes fractional numbers for a number, and anything else for classes.
+    allow_unlabeled : bool
+        As in `read_target`.
+    name : str
+        What the messages call the target.
+
+    Raises
+    ------
+    ValueError
+        With "auto", if its whole numbers could be either: more than 100 values, and fewer than 100 rows per
+        value.
+
+    Examples
+    --------
+    >>> read_any_target([0.5, 1.0, 2.0]).n_distinct, read_any_target([1, 2, 1]).n_classes
+    (3, 2)
+    """
+    if isinstance(y, (Target, NumericTarget)):
+        return y
+    if kind == "number" or (kind == "auto" and is_fractional(y)):
+        return read_numbers(y, name)
+    target = read_target(y, allow_unlabeled, name)
+    question = looks_like_number(target, name) if kind == "auto" else None
+    if question is not None:
+        raise ValueError(f"the target {question}. Say target='number' or target='classes'.")
+    return target
+
+
+def is_fractional(y: Any, name: str = "y") -> bool:
+    """Say whether a target holds numbers that are not whole: what scikit-learn calls continuous.
+
+    >>> is_fractional([1.0, 2.5]), is_fractional([1.0, 2.0]), is_fractional(["1.5"])
+    (True, False, False)
+    """
+    if isinstance(y, NumericTarget):
+        return True
+    if isinstance(y, Target):
+        return False
+    held = _one_column(y, name)
+    if isinstance(held, nw.Series):
+        if not held.dtype.is_float() and not isinstance(held.dtype, (nw.Decimal, nw.Object)):
+            return False
+        held = held.to_numpy()
+    array = _target_array(held, name)
+    if array.dtype.kind == "O":
+        values = array.tolist()
+        if not all(map(_is_number, values)):
+            return False
+        array = np.array([float(v) for v in values if not factorize.is_missing(v)])
+    if array.dtype.kind != "f":
+        return False
+    array = array[np.isfinite(array)]
+    return bool((array != np.floor(array)).any())
+
+
+def _one_column(y: Any, name: str) -> Any:
+    """Return the target as a series, or as it was given when it is none."""
     if y is None:
         raise ValueError(f"This estimator requires {name} to be passed, but the target {name} is None")
     frame = as_frame(y)
@@ -57,9 +176,43 @@ def read_target(y: Any, allow_unlabeled: bool = False, name: str = "y") -> Targe
             raise ValueError(f"the target {name} must be one column, got {frame.shape[1]}: choose one")
         y = frame[:, 0]
     series = as_series(y)
-    if series is not None:
-        return _series_target(series, allow_unlabeled, name)
-    return _array_target(_target_array(y, name), allow_unlabeled, name)
+    return y if series is None else series
+
+
+def _numbers(held: Any, name: str) -> FloatArray:
+    """Return the numbers of a target, NaN where one is missing."""
+    if isinstance(held, nw.Series):
+        if held.dtype.is_temporal():
+            raise ValueError(f"the target {name} holds dates or times: convert them to numbers")
+        if isinstance(held.dtype, nw.Boolean) or not (
+            held.dtype.is_numeric() or isinstance(held.dtype, nw.Object)
+        ):
+            raise _not_numbers(name, held.dtype)
+        if held.dtype.is_numeric():
+            return np.asarray(held.cast(nw.Float64).to_numpy(), dtype=np.float64)
+        held = held.to_numpy()
+    array = _target_array(held, name)
+    if array.dtype.kind == "O":
+        values = array.tolist()
+        wrong = next((v for v in values if not _is_number(v)), None)
+        if wrong is not None:
+            raise _not_numbers(name, repr(wrong))
+        return np.array([math.nan if factorize.is_missing(v) else float(v) for v in values])
+    if array.dtype.kind not in "iuf":
+        raise _not_numbers(name, "booleans" if array.dtype.kind == "b" else "text")
+    return array.astype(np.float64)
+
+
+def _is_number(value: Any) -> bool:
+    if factorize.is_missing(value):
+        return True
+    return isinstance(value, (numbers.Real, Decimal)) and not isinstance(value, (bool, np.bool_))
+
+
+def _not_numbers(name: str, what: Any) -> ValueError:
+    return ValueError(
+        f"the target {name} must be a number, it holds {what}: convert it to numbers, or use a classifier"
+    )
 
 
 def looks_like_number(target: Target, name: str = "y") -> str | None:
@@ -259,11 +412,10 @@ def _float_target(array: npt.NDArray[Any], allow_unlabeled: bool, name: str) -> 
     return Target(codes, classes)
 
 
-def _missing_target(count: int, name: str, more: str = "") -> ValueError:
-    return ValueError(
-        f"the target {name} is missing in {count} row{'s' if count > 1 else ''}: remove those rows or label "
-        f"them{more}"
-    )
+def _missing_target(
+    count: int, name: str, more: str = "", cure: str = "remove those rows or label them"
+) -> ValueError:
+    return ValueError(f"the target {name} is missing in {count} row{'s' if count > 1 else ''}: {cure}{more}")
 
 
 def _coded_target(

@@ -29,6 +29,7 @@ HOME_OF = {
     "GroupPartition": "damier.models.partition",
     "IntervalPartition": "damier.models.partition",
     "Partition": "damier.models.partition",
+    "TargetIntervals": "damier.models.target_intervals",
     "UnsupervisedGrid": "damier.models.unsupervised_grid",
 }
 
@@ -53,6 +54,7 @@ __all__ = [
     "Model",
     "NaiveBayes",
     "Partition",
+    "TargetIntervals",
     "UnsupervisedGrid",
     "VariableEvidence",
     "read_columns",
@@ -69,6 +71,7 @@ if TYPE_CHECKING:
     from damier.models.linf import Cover, DecisionPath, LinfModel
     from damier.models.naive_bayes import NaiveBayes, VariableEvidence
     from damier.models.partition import GroupPartition, IntervalPartition, Partition
+    from damier.models.target_intervals import TargetIntervals
     from damier.models.unsupervised_grid import UnsupervisedGrid
 
 __getattr__, __dir__ = lazy_names(__name__, HOME_OF)

@@ -58,6 +58,9 @@ class Model:
 
     model: ClassVar[str]
 
+    # Fields that files of earlier versions do not have: None there.
+    later_fields: ClassVar[tuple[str, ...]] = ()
+
     # Library of the frame that was fitted, in which frames are returned: neither saved nor compared.
     library: ClassVar[str | None] = None
 
@@ -425,7 +428,9 @@ def _decode_model(plain: Any, cls: type[M], path: str) -> M:
         if key not in hints:
             _refuse(path, f"unknown field {key!r}")
     for key in hints:
-        if key not in held:
+        if key not in held and key in made.later_fields:
+            held[key] = None
+        elif key not in held:
             _refuse(path, f"{key!r} is missing")
     values = {key: _decode(held[key], hint, f"{path}.{key}") for key, hint in hints.items()}
     try:

@@ -21,9 +21,11 @@ from damier.models.partition import GroupPartition, Partition
 if TYPE_CHECKING:
     from scipy import sparse
 
-Encode = Literal["ordinal", "onehot", "evidence"]
+Encode = Literal["ordinal", "onehot", "evidence", "mean", "median"]
 FeatureNames = Literal["label", "plain"]
-ENCODINGS: tuple[Encode, ...] = ("ordinal", "onehot", "evidence")
+ENCODINGS: tuple[Encode, ...] = ("ordinal", "onehot", "evidence", "mean", "median")
+# Those that a numeric target alone has.
+OF_NUMBERS: tuple[Encode, ...] = ("mean", "median")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -33,9 +35,10 @@ class Encoding(Model):
     Parameters
     ----------
     partitions : tuple of Partition
-    encode : {"ordinal", "onehot", "evidence"}
-        The index of the part (int64, -1 when unseen); one 0/1 column per part (int8, zeros when unseen); or
-        one column per class with the evidence the part brings to it (float64, zero when unseen).
+    encode : {"ordinal", "onehot", "evidence", "mean", "median"}
+        The index of the part (int64, -1 when unseen); one 0/1 column per part (int8, zeros when unseen); one
+        column per class with the evidence the part brings to it (float64, zero when unseen); or the mean or
+        median of a numeric target in the part (float64, that of all rows when unseen).
     """
 
     partitions: tuple[Partition, ...]
@@ -48,6 +51,8 @@ class Encoding(Model):
             raise FieldError(
                 "encode", f"unknown encoding {self.encode!r}: choose one of {', '.join(ENCODINGS)}"
             )
+        if self.encode in OF_NUMBERS and any(p.target is None for p in self.partitions):
+            raise FieldError("encode", f"{self.encode!r} needs a target that is a number")
         check_names(self.partitions)
 
     def _described(self) -> str:
@@ -61,7 +66,7 @@ class Encoding(Model):
     @cached_property
     def widths(self) -> tuple[int, ...]:
         """Number of columns written for each variable."""
-        if self.encode == "ordinal":
+        if self.encode == "ordinal" or self.encode in OF_NUMBERS:
             return (1,) * len(self.partitions)
         if self.encode == "onehot":
             return tuple(partition.n_parts for partition in self.partitions)
@@ -92,7 +97,7 @@ class Encoding(Model):
                 seen = np.flatnonzero(codes >= 0)
                 block[seen, codes[seen]] = 1
             else:
-                block[:] = self._evidence_of(partition)[codes]
+                block[:] = written_parts(partition, self.encode)[codes]
             start += width
         return written
 
@@ -109,11 +114,6 @@ class Encoding(Model):
         starts = np.concatenate([[0], np.cumsum(seen.sum(axis=1))])
         ones = np.ones(len(indices), dtype=np.int8)
         return sparse.csr_matrix((ones, indices, starts), shape=(len(parts), sum(self.widths)))
-
-    @staticmethod
-    def _evidence_of(partition: Partition) -> FloatArray:
-        """Evidence of each part, and a last row of zeros that -1 (unseen) points to."""
-        return np.vstack([partition.evidence(), np.zeros((1, len(partition.classes)))])
 
     def feature_names_out(
         self, names: tuple[str, ...] | None = None, *, kind: FeatureNames = "label"
@@ -142,7 +142,7 @@ class Encoding(Model):
         if kind == "plain":
             return self._plain_names(names)
         names = names or tuple(partition.name for partition in self.partitions)
-        if self.encode == "ordinal":
+        if self.encode == "ordinal" or self.encode in OF_NUMBERS:
             return list(names)
         written: list[str] = []
         for name, partition in zip(names, self.partitions, strict=True):
@@ -155,7 +155,7 @@ class Encoding(Model):
     def _plain_names(self, names: tuple[str, ...] | None) -> list[str]:
         names = names or tuple(partition.name for partition in self.partitions)
         variables = _distinct_plain([_plain(name) for name in names])
-        if self.encode == "ordinal":
+        if self.encode == "ordinal" or self.encode in OF_NUMBERS:
             return variables
         written: list[str] = []
         for name, partition in zip(variables, self.partitions, strict=True):
@@ -170,6 +170,20 @@ class Encoding(Model):
                 else:
                     written.append(f"{name}_{part}")
         return _distinct_plain(written)
+
+
+def written_parts(partition: Partition, encode: Encode) -> FloatArray:
+    """Return what is written for each part, and a last row that -1 (unseen) points to.
+
+    Evidence of each class, then zeros; or the mean or median of a numeric target, then that of all rows.
+    """
+    if encode == "evidence":
+        return np.vstack([partition.evidence(), np.zeros((1, len(partition.classes)))])
+    target = partition.target
+    assert target is not None
+    if encode == "mean":
+        return np.append(target.means, target.mean)[:, None]
+    return np.append(target.medians, target.median)[:, None]
 
 
 def _distinct_plain(names: list[str]) -> list[str]:

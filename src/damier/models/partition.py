@@ -24,6 +24,7 @@ from damier.intake.table import FloatArray, IntArray, NumericKind
 from damier.models.bounds import midpoint, shortest
 from damier.models.codec import Counts, Extended, FieldError, Model, Values, check_shape, distinct_names
 from damier.models.notebook import bar_table, class_bar, counted
+from damier.models.target_intervals import TargetIntervals
 
 _LISTED_VALUES = 6
 _LISTED_CHARACTERS = 60
@@ -59,6 +60,9 @@ class Partition(Model):
         True when it is proven that there is no cheaper partition, False when that is not known.
     class_groups : tuple of tuples, optional
         Classes grouped together with the input, when they were.
+    target : TargetIntervals, optional
+        Where the target is a number: its intervals and its distribution in each part. ``classes`` are then
+        the intervals, written for people.
     """
 
     name: str
@@ -68,8 +72,15 @@ class Partition(Model):
     null_cost: float
     optimal: bool
     class_groups: tuple[Values, ...] | None = None
+    target: TargetIntervals | None = None
+
+    later_fields = ("target",)
 
     def _check(self) -> None:
+        if self.target is not None:
+            if len(self.classes) != len(self.target.bounds) + 1:
+                raise FieldError("target.bounds", f"{len(self.classes)} intervals of the target expected")
+            check_shape(self.target, "means", self.n_parts)
         check_shape(self, "counts", self.n_parts, len(self.classes))
         grouped = [c for group in self.class_groups or () for c in group]
         if self.class_groups is not None and sorted(map(repr, grouped)) != sorted(map(repr, self.classes)):
@@ -84,6 +95,16 @@ class Partition(Model):
     def labels(self) -> tuple[str, ...]:
         """Parts written for people."""
         raise NotImplementedError
+
+    @property
+    def target_bounds(self) -> tuple[float, ...] | None:
+        """Inner bounds of the intervals of a numeric target; None where the target is a class."""
+        return None if self.target is None else self.target.bounds
+
+    @property
+    def gain_per_row(self) -> float:
+        """What the partition saves of the null cost, in nats per training row."""
+        return max(0.0, self.null_cost - self.cost) / max(int(self.counts.sum()), 1)
 
     def condition(self, part: int) -> str:
         """Write what a value satisfies by lying in a part."""
@@ -136,6 +157,8 @@ class Partition(Model):
     def to_frame(self, backend: str | None = None) -> Any:
         """Parts as a table: label, rows, then rows and share of each class.
 
+        Where the target is a number, its mean and median in each part, then rows and share of its intervals.
+
         Parameters
         ----------
         backend : {"pandas", "polars", "pyarrow", "dict"}, optional
@@ -144,8 +167,13 @@ class Partition(Model):
         """
         totals = self.counts.sum(axis=1)
         shares = self.counts / np.maximum(totals, 1)[:, np.newaxis]
-        names = ["part", "count"] + [f"{what} {c}" for what in ("count", "share") for c in self.classes]
-        columns = [self.labels, totals.tolist(), *self.counts.T.tolist(), *shares.T.tolist()]
+        names = ["part", "count"]
+        columns = [self.labels, totals.tolist()]
+        if self.target is not None:
+            names += ["mean", "median"]
+            columns += [self.target.means.tolist(), self.target.medians.tolist()]
+        names += [f"{what} {c}" for what in ("count", "share") for c in self.classes]
+        columns += [*self.counts.T.tolist(), *shares.T.tolist()]
         return self._frame(dict(zip(distinct_names(names), columns, strict=True)), backend)
 
     # What its parts are called.
@@ -157,10 +185,17 @@ class Partition(Model):
 
     def _repr_html_(self) -> str:
         rows = [
-            (label, int(counts.sum()), class_bar(counts, self.classes))
-            for label, counts in zip(self.labels, self.counts, strict=True)
+            (label, int(counts.sum()), *self._averages(part), class_bar(counts, self.classes))
+            for part, (label, counts) in enumerate(zip(self.labels, self.counts, strict=True))
         ]
-        return bar_table(self._described(), (self._part_word, "rows", "classes"), rows, classes=self.classes)
+        shown = ("classes",) if self.target is None else ("mean", "median", "target")
+        return bar_table(self._described(), (self._part_word, "rows", *shown), rows, classes=self.classes)
+
+    def _averages(self, part: int) -> tuple[float, ...]:
+        """Mean and median of a numeric target in a part; nothing for classes."""
+        if self.target is None:
+            return ()
+        return float(self.target.means[part]), float(self.target.medians[part])
 
     def __str__(self) -> str:
         known = "optimal" if self.optimal else "not proven optimal"

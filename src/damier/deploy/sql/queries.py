@@ -25,6 +25,7 @@ from damier.models import (
     UnsupervisedGrid,
 )
 from damier.models.codec import distinct_names
+from damier.models.encoding import OF_NUMBERS, Encode, written_parts
 
 # Rows of one INSERT.
 _INSERTED = 500
@@ -303,9 +304,23 @@ def _encoding_onehot(plan: Plan, model: Any) -> exp.Select:
 
 
 def _encoding_evidence(plan: Plan, model: Any) -> exp.Select:
+    return _write_parts_as(plan, model, "evidence")
+
+
+def _encoding_mean(plan: Plan, model: Any) -> exp.Select:
+    return _write_parts_as(plan, model, "mean")
+
+
+def _encoding_median(plan: Plan, model: Any) -> exp.Select:
+    return _write_parts_as(plan, model, "median")
+
+
+def _write_parts_as(plan: Plan, model: Any, encode: Encode) -> exp.Select:
     partitions = _partitions(model)
-    names = Encoding(tuple(partitions), "evidence").feature_names_out()
-    return _write_evidence(plan, partitions, [Encoding._evidence_of(p) for p in partitions], names)
+    if encode in OF_NUMBERS and any(p.target is None for p in partitions):
+        raise ValueError(f"output={encode!r} needs a target that is a number.")
+    names = Encoding(tuple(partitions), encode).feature_names_out()
+    return _write_evidence(plan, partitions, [written_parts(p, encode) for p in partitions], names)
 
 
 def _write_evidence(
@@ -626,6 +641,8 @@ _ENCODED: dict[str, _Output] = {
     "parts": _encoding_parts,
     "onehot": _encoding_onehot,
     "evidence": _encoding_evidence,
+    "mean": _encoding_mean,
+    "median": _encoding_median,
 }
 _GRID: dict[str, _Output] = {
     "proba": _grid_proba,

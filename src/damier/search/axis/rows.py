@@ -411,6 +411,24 @@ def axis_of_pairs(codes: IntArray, n_values: int, slots: IntArray, n_slots: int)
     return Axis((keys % n_slots).astype(np.int32), cnt, ptr, n_slots, codes.shape[0])
 
 
+def axis_in_order(
+    values: FloatArray, codes: CodeArray, n_classes: int, weights: IntArray | None
+) -> tuple[Axis, FloatArray]:
+    """Axis of rows sorted by their values, and the first value of each element.
+
+    >>> axis, first = axis_in_order(np.array([0.0, 1.0, 1.0, 2.0]), np.array([0, 0, 1, 1]), 2, None)
+    >>> first, axis.part_counts(np.array([0, 1, 2]))
+    (array([0., 1., 2.]), array([[1, 0],
+           [1, 1],
+           [0, 1]]))
+    """
+    values = _read_only(np.ascontiguousarray(values, dtype=np.float64))
+    codes = _read_only(np.ascontiguousarray(codes, dtype=np.int32))
+    each = _read_only(np.ascontiguousarray(() if weights is None else weights, dtype=np.int64))
+    cls, cnt, ptr, first, _ = _gather(values, codes, each, np.arange(values.shape[0]), n_classes)
+    return Axis(cls, cnt, ptr, n_classes, int(cnt.sum())), first
+
+
 def axis_of_values(
     values: FloatArray, codes: CodeArray, n_classes: int, weights: IntArray | None
 ) -> tuple[Axis, Values]:
