@@ -14,7 +14,7 @@ import numpy as np
 from damier.criteria import discretization_cost, grid_cost, grouping_cost, log_binomial, part_costs
 from damier.fit.partitions import partition_column, partition_of_parts
 from damier.intake import CategoricalColumn, Column, Table, Target
-from damier.intake.table import CodeArray, IntArray
+from damier.intake.table import CodeArray, FloatArray, IntArray
 from damier.models import Partition
 from damier.models.grid import DataGrid, GridCells, GridEnsemble
 from damier.search.run import Run, Stopped
@@ -106,6 +106,7 @@ def fit_pairs(
     *,
     partitions: Mapping[str, Partition] | None = None,
     effort: int | None = None,
+    n_full: int | None = None,
     seed: int = 0,
     run: Run,
 ) -> dict[str, list[Any]]:
@@ -123,6 +124,10 @@ def fit_pairs(
         The partition of each variable alone, if known already.
     effort : int, optional
         The search of a pair ends after 2^effort starts in a row without success; 2 by default.
+    n_full : int, optional
+        How many pairs are searched in full. All of them have one start first; then come those that gained
+        most by it, and, for a third, those whose classes differ most from cell to cell: a chessboard of many
+        fields is seen so where one start finds nothing. By default all are.
     seed : int
         Seed of the starts.
     run : Run
@@ -173,7 +178,7 @@ def fit_pairs(
         priors = sum(own[k].cost - float(part_costs(own[k].counts).sum()) for k in (a, b))
         return priors + float(part_costs(counts.reshape(-1, n_classes)).sum())
 
-    def search(place: int) -> None:
+    def search(place: int, n_starts: int | None = None) -> None:
         a, b = pairs[place]
         _, cost, uses_both = search_pair(
             [axes[a], axes[b]],
@@ -181,6 +186,7 @@ def fit_pairs(
             classes,
             n_classes,
             effort=PAIR_EFFORT if effort is None else effort,
+            n_starts=n_starts,
             seed=seed,
             run=run,
         )
@@ -192,9 +198,13 @@ def fit_pairs(
 
     with contextlib.suppress(Stopped):  # the pairs done so far are ranked
         run.map(partition, range(len(axes)), text="Variables alone")
-        run.map(search, range(len(pairs)), text="Pairs")
+        chosen = range(len(pairs))
+        if n_full is not None and n_full < len(pairs):
+            run.map(lambda place: search(place, 1), chosen, text="Pairs")
+            chosen = _promising(level - _sums(level_alone, pairs), axes, pairs, target, n_full)
+        run.map(search, chosen, text="Pairs")
     run.stop_clock()
-    gains = level - np.array([level_alone[a] + level_alone[b] for a, b in pairs])
+    gains = level - _sums(level_alone, pairs)
     order = sorted(range(len(pairs)), key=lambda i: (math.isnan(gains[i]), -gains[i], pairs[i]))
     names = table.names
     return {
@@ -206,6 +216,26 @@ def fit_pairs(
         "gain": gains[order].tolist(),
         "done": [not math.isnan(level[i]) for i in order],
     }
+
+
+def _sums(values: FloatArray, pairs: Sequence[tuple[int, int]]) -> FloatArray:
+    return np.array([values[a] + values[b] for a, b in pairs])
+
+
+def _promising(
+    gains: FloatArray,
+    axes: Sequence[AxisCodes],
+    pairs: Sequence[tuple[int, int]],
+    target: Target,
+    n: int,
+) -> list[int]:
+    """Choose pairs for a full search, given what each gained by one start."""
+    from damier.search.grid.search import interaction
+
+    crossed = [interaction(axes[a], axes[b], target.codes, target.n_classes) for a, b in pairs]
+    best = sorted(range(len(pairs)), key=lambda i: (-max(0.0, gains[i]), -crossed[i]))[: n - n // 3]
+    others = sorted(set(range(len(pairs))) - set(best), key=lambda i: (-crossed[i], i))
+    return best + others[: n - len(best)]
 
 
 @dataclass(frozen=True)

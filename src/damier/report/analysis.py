@@ -22,6 +22,8 @@ from damier.search.run import ProgressCallback, Run, Stopped
 # Enough to show what interacts: pairs of a dozen columns, on a sample of the rows.
 PAIRED_COLUMNS = 12
 PAIRED_ROWS = 20_000
+# Pairs searched in full, after a glance at all.
+SEARCHED_PAIRS = 12
 # Two interrupts so close ask for the end of all, not of the section at hand.
 _AT_ONCE = 2.0
 
@@ -235,7 +237,9 @@ def _pairs(
         "pairs",
         "Pairing",
         len(names) * (len(names) - 1) // 2,
-        lambda run: fit_pairs(chosen, target, partitions=known, effort=2, seed=0, run=run),
+        lambda run: fit_pairs(
+            chosen, target, partitions=known, effort=2, n_full=SEARCHED_PAIRS, seed=0, run=run
+        ),
         max(0.0, seconds),
     )
     if found is None:

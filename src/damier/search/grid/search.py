@@ -28,7 +28,7 @@ from damier.search.grid.problem import (
 )
 from damier.search.grid.starts import Climber, Start
 from damier.search.grid.state import EPSILON, Problem, Solution
-from damier.search.kernels import CodeArray
+from damier.search.kernels import CodeArray, IntArray
 from damier.search.run import Run, Stopped
 
 DEFAULT_EFFORT = 4
@@ -43,6 +43,9 @@ _ROUND_WITHOUT_GRID = ("rank one", "few", "screen", "rank one", "halves", "dense
 _ROUND_NEAR = ("widen", "drop", "nudge", "widen", "rank one", "nudge")
 _ROUND_FAR = ("nudge", "widen", "screen", "drop", "forward", "few")
 _DIVERSE = ("forward", "single axes", "few", "dense")
+# Parts per variable when a pair is looked at without a search, and rows that a cell then needs.
+_BINS = (3, 4, 6, 8)
+_ROWS_PER_CELL = 8
 _PAIR = ("halves", "few", "screen", "dense", "few", "widen", "nudge")
 
 
@@ -254,6 +257,47 @@ def search_alone(axis: AxisCodes, classes: CodeArray, n_classes: int) -> Alone:
     return partition_alone(axis.codes, axis.n_values, classes, n_classes, penalty, ordered=ordered)
 
 
+def interaction(first: AxisCodes, second: AxisCodes, classes: CodeArray, n_classes: int) -> float:
+    """Measure, without a search, how much classes differ from cell to cell of two variables.
+
+    Both are cut into so many parts of as many rows, for several numbers of parts. What the cells explain of
+    the classes beyond the parts of each variable is compared with what they would by chance (the likelihood
+    ratio, in standard deviations); the largest is returned.
+    """
+    most = -math.inf
+    for n_bins in _BINS:
+        x, y = (_equal_parts(axis, n_bins) for axis in (first, second))
+        if n_bins > _BINS[0] and len(classes) < _ROWS_PER_CELL * n_bins * n_bins:
+            break
+        n_x, n_y = int(x.max()) + 1, int(y.max()) + 1
+        cells = np.bincount((x * n_y + y) * n_classes + classes, minlength=n_x * n_y * n_classes)
+        counts = cells.reshape(n_x, n_y, n_classes)
+        freedom = (n_x - 1) * (n_y - 1) * (n_classes - 1)
+        if freedom == 0:
+            continue
+        by_x, by_y, whole = counts.sum(axis=1), counts.sum(axis=0), counts.sum(axis=(0, 1))
+        beyond = (
+            _log_likelihood(counts) - _log_likelihood(by_x) - _log_likelihood(by_y) + _log_likelihood(whole)
+        )
+        most = max(most, (2.0 * beyond - freedom) / math.sqrt(2.0 * freedom))
+    return most
+
+
+def _equal_parts(axis: AxisCodes, n_bins: int) -> CodeArray:
+    """Cut the values of an axis, in the order of their codes, into parts of about as many rows."""
+    sizes = np.bincount(axis.codes, minlength=axis.n_values)
+    middle = np.cumsum(sizes) - 0.5 * sizes
+    parts = np.unique((middle * (n_bins / len(axis.codes))).astype(np.int64), return_inverse=True)[1]
+    return parts[axis.codes]
+
+
+def _log_likelihood(counts: IntArray) -> float:
+    """Log-likelihood of the classes, the last axis, given the cells."""
+    totals = counts.sum(axis=-1)
+    logs = np.log(np.maximum(counts, 1)).ravel() @ counts.ravel()
+    return float(logs - np.log(np.maximum(totals, 1)).ravel() @ totals.ravel())
+
+
 def search_pair(
     axes: Sequence[AxisCodes],
     alone: Sequence[Alone],
@@ -261,12 +305,13 @@ def search_pair(
     n_classes: int,
     *,
     effort: int = PAIR_EFFORT,
+    n_starts: int | None = None,
     seed: int = 0,
     run: Run | None = None,
 ) -> tuple[float, float, bool]:
     """Return the cost of no variable, the least cost found with the two given, and whether that crosses both.
 
-    ``alone`` is what `search_alone` found for each of the two.
+    ``alone`` is what `search_alone` found for each of the two. The search ends after ``n_starts``, if given.
 
     Raises
     ------
@@ -285,7 +330,7 @@ def search_pair(
         if _better(solution, state.best):
             state.best = solution
             state.idle = 0
-        if state.idle >= _starts_allowed(effort) and start + 1 >= len(_PAIR):
+        if start + 1 == n_starts or (state.idle >= _starts_allowed(effort) and start + 1 >= len(_PAIR)):
             break
     costs_alone = [one.cost for one in alone if len(one.counts) > 1]
     cost = min(null.cost, state.best.cost, *costs_alone)
