@@ -198,7 +198,7 @@ def fit_pairs(
 
     with contextlib.suppress(Stopped):  # the pairs done so far are ranked
         run.map(partition, range(len(axes)), text="Variables alone")
-        chosen = range(len(pairs))
+        chosen: Sequence[int] = range(len(pairs))
         if n_full is not None and n_full < len(pairs):
             run.map(lambda place: search(place, 1), chosen, text="Pairs")
             chosen = _promising(level - _sums(level_alone, pairs), axes, pairs, target, n_full)
@@ -233,7 +233,8 @@ def _promising(
     from damier.search.grid.search import interaction
 
     crossed = [interaction(axes[a], axes[b], target.codes, target.n_classes) for a, b in pairs]
-    best = sorted(range(len(pairs)), key=lambda i: (-max(0.0, gains[i]), -crossed[i]))[: n - n // 3]
+    gained = np.maximum(gains, 0.0).tolist()
+    best = sorted(range(len(pairs)), key=lambda i: (-gained[i], -crossed[i]))[: n - n // 3]
     others = sorted(set(range(len(pairs))) - set(best), key=lambda i: (-crossed[i], i))
     return best + others[: n - len(best)]
 

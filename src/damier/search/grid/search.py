@@ -283,12 +283,12 @@ def interaction(first: AxisCodes, second: AxisCodes, classes: CodeArray, n_class
     return most
 
 
-def _equal_parts(axis: AxisCodes, n_bins: int) -> CodeArray:
+def _equal_parts(axis: AxisCodes, n_bins: int) -> IntArray:
     """Cut the values of an axis, in the order of their codes, into parts of about as many rows."""
     sizes = np.bincount(axis.codes, minlength=axis.n_values)
     middle = np.cumsum(sizes) - 0.5 * sizes
     parts = np.unique((middle * (n_bins / len(axis.codes))).astype(np.int64), return_inverse=True)[1]
-    return parts[axis.codes]
+    return parts.astype(np.int64)[axis.codes]
 
 
 def _log_likelihood(counts: IntArray) -> float:
