@@ -259,7 +259,7 @@ def test_columns_that_tell_nothing():
         ({}, [0, 1], None, "minimum of 1"),
         ({"a": [1, 2]}, None, None, "requires y"),
         ({"a": [1, 2]}, [0, 1, 2], None, "inconsistent numbers of samples"),
-        ({"a": [1, 2]}, [0.5, 1.5], None, "continuous"),
+        ({"a": [1, 2]}, [0.5, 0.5], None, "constant, it is 0.5 in all rows"),
         ({"a": [1, 2]}, [0, 1], [1, -1], "not negative"),
         ({"a": [1, 2]}, [0, 1], [1, 0.5], "whole"),
         ({"a": [1, 2]}, [0, 1], [0, 0], "zero everywhere"),

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar, Generic, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -15,19 +15,31 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
 from damier.estimators._sklearn import UNUSED
-from damier.intake import Table, Target, read_table, read_target, read_weights, refuse_many_classes
+from damier.intake import (
+    NumericTarget,
+    Table,
+    Target,
+    TargetType,
+    read_any_target,
+    read_table,
+    read_target,
+    read_weights,
+    refuse_many_classes,
+)
 from damier.intake.frames import as_columns, as_frame, make_frame
 from damier.intake.table import Column, FloatArray, IntArray, NumericColumn
 from damier.models.partition import AnyPartition, Partition
 from damier.search.run import ProgressCallback, Run, count_threads
 
+AnyTarget = TypeVar("AnyTarget", Target, NumericTarget, Target | NumericTarget)
+
 
 @dataclass(frozen=True, slots=True)
-class Training:
+class Training(Generic[AnyTarget]):
     """Rows that count, as read by an estimator's ``fit``; ``weights`` is None when every row counts once."""
 
     table: Table
-    target: Target
+    target: AnyTarget
     weights: IntArray | None
 
 
@@ -46,18 +58,41 @@ class TableEstimator(BaseEstimator):
 
     def _read_training(
         self, X: Any, y: Any, sample_weight: Any = None, *, allow_unlabeled: bool = False
-    ) -> Training:
+    ) -> Training[Target]:
         """Read what ``fit`` was given; rows of weight zero are left out as if never there."""
+
+        def read() -> Target:
+            target = read_target(y, allow_unlabeled=allow_unlabeled)
+            refuse_many_classes(target)
+            return target
+
+        return self._read_rows(X, y, sample_weight, read)
+
+    def _read_any_training(
+        self, X: Any, y: Any, sample_weight: Any, kind: TargetType, *, allow_unlabeled: bool = False
+    ) -> Training[Target | NumericTarget]:
+        """Read what ``fit`` was given, where the target may be a number."""
+
+        def read() -> Target | NumericTarget:
+            target = read_any_target(y, kind, allow_unlabeled=allow_unlabeled)
+            if isinstance(target, Target):
+                refuse_many_classes(target)
+            return target
+
+        return self._read_rows(X, y, sample_weight, read)
+
+    def _read_rows(
+        self, X: Any, y: Any, sample_weight: Any, read: Callable[[], AnyTarget]
+    ) -> Training[AnyTarget]:
         table = self._read_table(X, reset=True)
         warn_of_column_vector(y)
-        target = read_target(y, allow_unlabeled=allow_unlabeled)
-        refuse_many_classes(target)
+        target = read()
         check_consistent_length(range(table.n_rows), target.codes)
         weights = read_weights(sample_weight, table.n_rows)
         if weights is not None and not weights.all():
             kept = np.flatnonzero(weights)
             table, weights = table.take(kept), weights[kept]
-            target = _only(target, kept)
+            target = target.take(kept) if isinstance(target, NumericTarget) else _only(target, kept)
         return Training(table, target, weights)
 
     def _read_table(self, X: Any, *, reset: bool) -> Table:
@@ -214,6 +249,22 @@ def require_two_classes(target: Target, name: str = "y") -> None:
         )
 
 
+def require_two_values(target: NumericTarget, name: str = "y") -> None:
+    """Refuse a number that does not vary.
+
+    Raises
+    ------
+    ValueError
+        If there are fewer than two distinct values.
+    """
+    if target.n_distinct < 2:
+        n_rows = len(target.codes)
+        raise ValueError(
+            f"the target {name} is constant, it is {target.distinct[0]:g} in all rows ({n_rows} sample(s)): "
+            "at least two different numbers are needed"
+        )
+
+
 def _only(target: Target, kept: IntArray) -> Target:
     """Keep rows of a target, and the classes they hold."""
     codes = target.codes[kept]
@@ -231,7 +282,7 @@ def warn_of_column_vector(y: Any) -> None:
             "A column-vector y was passed when a 1d array was expected. Please change the shape of y to "
             "(n_samples,), for example using ravel().",
             DataConversionWarning,
-            stacklevel=4,
+            stacklevel=5,
         )
 
 

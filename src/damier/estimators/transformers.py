@@ -10,12 +10,19 @@ import numpy.typing as npt
 from sklearn.base import TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from damier.estimators._base import TableEstimator, WithSummary, by_name, require_two_classes, summary_of
+from damier.estimators._base import (
+    TableEstimator,
+    WithSummary,
+    by_name,
+    require_two_classes,
+    require_two_values,
+    summary_of,
+)
 from damier.estimators._sklearn import StrOptions, check_feature_names_in, fit_context
 from damier.fit.encoding import fit_encoding
 from damier.fit.partitions import Search, SemiSupervised
-from damier.intake import Column, Table, as_categorical, as_numeric
-from damier.models.encoding import ENCODINGS, Encode, Encoding, FeatureNames
+from damier.intake import Column, NumericTarget, Table, Target, TargetType, as_categorical, as_numeric
+from damier.models.encoding import ENCODINGS, OF_NUMBERS, Encode, Encoding, FeatureNames
 from damier.models.partition import AnyPartition, GroupPartition, IntervalPartition
 from damier.search.run import ProgressCallback
 
@@ -25,6 +32,7 @@ class _PartitionTransformer(TransformerMixin, WithSummary, TableEstimator):
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "encode": [StrOptions(set(ENCODINGS))],
+        "target": [StrOptions({"auto", "number", "classes"})],
         "search": [StrOptions({"auto", "greedy", "exact"})],
         "feature_names": [StrOptions({"label", "plain"})],
         "sparse_output": ["boolean"],
@@ -32,6 +40,7 @@ class _PartitionTransformer(TransformerMixin, WithSummary, TableEstimator):
     }
 
     encode: Encode
+    target: TargetType
     search: Search
     feature_names: FeatureNames
     sparse_output: bool
@@ -57,7 +66,7 @@ class _PartitionTransformer(TransformerMixin, WithSummary, TableEstimator):
             pandas, polars, pyarrow, NumPy. Missing values and infinities are allowed.
         y : array-like of shape (n_samples,)
             Classes: integers, booleans or text. With ``semi_supervised``, -1 (integers) or a missing value
-            (anything else) is a row without a label.
+            (anything else) is a row without a label. Or numbers: see ``target``.
         sample_weight : array-like of shape (n_samples,), optional
             Frequencies: whole numbers. A row of weight 3 counts as three rows, one of weight 0 not at all.
         progress : callable, optional
@@ -70,17 +79,23 @@ class _PartitionTransformer(TransformerMixin, WithSummary, TableEstimator):
         if self.sparse_output and self.encode != "onehot":
             raise ValueError(f"sparse_output=True needs encode='onehot'; got encode={self.encode!r}.")
         semi_supervised = self.semi_supervised is not None
-        training = self._read_training(X, y, sample_weight, allow_unlabeled=semi_supervised)
-        if training.target.n_classes > 0 or not semi_supervised:
-            require_two_classes(training.target)
-        table = training.table
+        training = self._read_any_training(X, y, sample_weight, self.target, allow_unlabeled=semi_supervised)
+        target, table = training.target, training.table
+        if isinstance(target, NumericTarget):
+            require_two_values(target)
+        elif self.encode in OF_NUMBERS:
+            raise ValueError(
+                f"encode={self.encode!r} needs a target that is a number: say target='number' if it is one."
+            )
+        elif target.n_classes > 0 or not semi_supervised:
+            require_two_classes(target)
         if type(self)._prepare is not _PartitionTransformer._prepare:
             table = Table(tuple(self._prepare(column) for column in table), table.n_rows, table.named)
         run = self._new_run(progress)
         self.model_ = run.call(
             fit_encoding,
             table,
-            training.target,
+            target,
             training.weights,
             encode=self.encode,
             group_classes=self.group_classes,
@@ -91,7 +106,10 @@ class _PartitionTransformer(TransformerMixin, WithSummary, TableEstimator):
         )
         self.search_ended_ = run.ended
         self.model_.in_library(training.table.library)
-        self.classes_ = training.target.classes
+        if isinstance(target, Target):
+            self.classes_ = target.classes
+        elif hasattr(self, "classes_"):
+            del self.classes_  # of an earlier fit
         self.partitions_ = by_name(self.model_.partitions)
         self._keep_facts(table)
         self.levels_ = {partition.name: partition.level for partition in self.model_.partitions}
@@ -154,9 +172,14 @@ class MODLDiscretizer(_PartitionTransformer):
         Use the rows without a label too. ``"criterion"`` counts them in the criterion itself; ``"bounds"``
         cuts the labeled rows, then moves each bound to the median of the unlabeled values between its two
         labeled neighbours. None means that each row has a label.
-    encode : {"ordinal", "onehot", "evidence"}, default="ordinal"
-        The index of the interval; one 0/1 column per interval; or one column per class with
-        log P(interval | class) - log P(interval).
+    encode : {"ordinal", "onehot", "evidence", "mean", "median"}, default="ordinal"
+        The index of the interval; one 0/1 column per interval; one column per class (or interval of a numeric
+        target) with log P(interval | class) - log P(interval); or the mean or median of a numeric target in
+        the interval.
+    target : {"auto", "number", "classes"}, default="auto"
+        What ``y`` is. ``"auto"`` takes fractional numbers for a number and anything else for classes; whole
+        numbers of very many values are refused until this says what they are. A number is cut into intervals
+        together with each column.
     search : {"auto", "greedy", "exact"}, default="auto"
         ``"auto"`` searches exactly where that is cheap. ``partitions_[name].optimal`` is True if the
         result is proven optimal.
@@ -180,7 +203,7 @@ class MODLDiscretizer(_PartitionTransformer):
     levels_ : dict of str to float
         How much each column explains of the target, from 0 (nothing) to 1 (all).
     classes_ : array of shape (n_classes,)
-        Classes of the target.
+        Classes of the target; a numeric target has none.
     model_ : damier.models.Encoding
         The model that ``transform`` applies, and that ``damier.deploy.save`` writes.
     search_ended_ : {"complete"}
@@ -218,6 +241,7 @@ class MODLDiscretizer(_PartitionTransformer):
         *,
         semi_supervised: SemiSupervised = None,
         encode: Encode = "ordinal",
+        target: TargetType = "auto",
         search: Search = "auto",
         short_bounds: bool = False,
         feature_names: FeatureNames = "label",
@@ -226,6 +250,7 @@ class MODLDiscretizer(_PartitionTransformer):
     ) -> None:
         self.semi_supervised = semi_supervised
         self.encode = encode
+        self.target = target
         self.search = search
         self.short_bounds = short_bounds
         self.feature_names = feature_names
@@ -247,9 +272,14 @@ class MODLGrouper(_PartitionTransformer):
 
     Parameters
     ----------
-    encode : {"ordinal", "onehot", "evidence"}, default="ordinal"
-        The index of the group; one 0/1 column per group; or one column per class with
-        log P(group | class) - log P(group). A value never seen in training has index -1, zeros otherwise.
+    encode : {"ordinal", "onehot", "evidence", "mean", "median"}, default="ordinal"
+        The index of the group; one 0/1 column per group; one column per class (or interval of a numeric
+        target) with log P(group | class) - log P(group); or the mean or median of a numeric target in the
+        group. A value never seen in training has index -1, zeros, or the mean or median of all rows.
+    target : {"auto", "number", "classes"}, default="auto"
+        What ``y`` is. ``"auto"`` takes fractional numbers for a number and anything else for classes; whole
+        numbers of very many values are refused until this says what they are. A number is cut into intervals
+        together with each column.
     search : {"auto", "greedy", "exact"}, default="auto"
         ``"auto"`` searches exactly where that is cheap.
     feature_names : {"label", "plain"}, default="label"
@@ -269,7 +299,7 @@ class MODLGrouper(_PartitionTransformer):
     levels_ : dict of str to float
         How much each column explains of the target, from 0 (nothing) to 1 (all).
     classes_ : array of shape (n_classes,)
-        Classes of the target.
+        Classes of the target; a numeric target has none.
     model_ : damier.models.Encoding
         The model that ``transform`` applies, and that ``damier.deploy.save`` writes.
     search_ended_ : {"complete"}
@@ -299,12 +329,14 @@ class MODLGrouper(_PartitionTransformer):
         self,
         *,
         encode: Encode = "ordinal",
+        target: TargetType = "auto",
         search: Search = "auto",
         feature_names: FeatureNames = "label",
         sparse_output: bool = False,
         n_jobs: int | None = None,
     ) -> None:
         self.encode = encode
+        self.target = target
         self.search = search
         self.feature_names = feature_names
         self.sparse_output = sparse_output
@@ -330,9 +362,14 @@ class MODLEncoder(_PartitionTransformer):
         cuts the labeled rows, then moves each bound to the median of the unlabeled values between its two
         labeled neighbours. Groups of categories are found on the labeled rows. None means that each row has
         a label.
-    encode : {"ordinal", "onehot", "evidence"}, default="ordinal"
-        The index of the part (-1 for a category never seen in training); one 0/1 column per part; or one
-        column per class with log P(part | class) - log P(part).
+    encode : {"ordinal", "onehot", "evidence", "mean", "median"}, default="ordinal"
+        The index of the part (-1 for a category never seen in training); one 0/1 column per part; one column
+        per class (or interval of a numeric target) with log P(part | class) - log P(part); or the mean or
+        median of a numeric target in the part (of all rows for a category never seen).
+    target : {"auto", "number", "classes"}, default="auto"
+        What ``y`` is. ``"auto"`` takes fractional numbers for a number and anything else for classes; whole
+        numbers of very many values are refused until this says what they are. A number is cut into intervals
+        together with each column.
     group_classes : bool, default=False
         Group the classes together with the values, separately for each column. With many classes, this makes
         the estimates reliable. ``partitions_[name].class_groups`` holds the groups.
@@ -359,7 +396,7 @@ class MODLEncoder(_PartitionTransformer):
     levels_ : dict of str to float
         How much each column explains of the target, from 0 (nothing) to 1 (all).
     classes_ : array of shape (n_classes,)
-        Classes of the target.
+        Classes of the target; a numeric target has none.
     model_ : damier.models.Encoding
         The model that ``transform`` applies, and that ``damier.deploy.save`` writes.
     search_ended_ : {"complete"}
@@ -381,6 +418,14 @@ class MODLEncoder(_PartitionTransformer):
     ['size:large', 'size:small', 'colour:large', 'colour:small']
     >>> encoder.transform({"size": [3], "colour": ["red"]}).round(2).tolist()
     [[-5.99, 0.69, 0.0, 0.0]]
+
+    Against a number, each part has the mean and the median of the target:
+
+    >>> encoder = MODLEncoder(encode="median").fit(X, [0.5 * size for size in range(40)])
+    >>> encoder.partitions_["size"].target_bounds
+    (6.25, 12.75)
+    >>> encoder.transform({"size": [3], "colour": ["red"]}).tolist()
+    [[3.0, 9.75]]
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
@@ -395,6 +440,7 @@ class MODLEncoder(_PartitionTransformer):
         *,
         semi_supervised: SemiSupervised = None,
         encode: Encode = "ordinal",
+        target: TargetType = "auto",
         group_classes: bool = False,
         search: Search = "auto",
         short_bounds: bool = False,
@@ -404,6 +450,7 @@ class MODLEncoder(_PartitionTransformer):
     ) -> None:
         self.semi_supervised = semi_supervised
         self.encode = encode
+        self.target = target
         self.group_classes = group_classes
         self.search = search
         self.short_bounds = short_bounds

@@ -126,16 +126,25 @@ def distribution_by_part(
     in_order = parts[order]
     kind = np.uint16 if n_parts < 1 << 16 else np.int64  # NumPy sorts short integers in linear time
     by_part = order[np.argsort(in_order.astype(kind), kind="stable")]
-    values = target.distinct[target.codes[by_part]]
-    counted = np.arange(1, len(parts) + 1) if weights is None else np.cumsum(weights[by_part])
-    rows = np.bincount(parts, weights=weights, minlength=n_parts)
+    codes, its_part = target.codes[by_part], parts[by_part]
+    # One entry per part and value: sums do not depend on the order of the rows, nor on how they are weighted.
+    first = np.flatnonzero((np.diff(codes, prepend=-1) != 0) | (np.diff(its_part, prepend=-1) != 0))
+    values = target.distinct[codes[first]]
+    if weights is None:
+        held = np.diff(first, append=len(codes))
+    else:
+        held = np.add.reduceat(weights[by_part], first)
+    counted = np.cumsum(held)
+    starts = np.flatnonzero(np.diff(its_part[first], prepend=-1))
+    rows = np.add.reduceat(held, starts)
+    shares = held / np.repeat(rows, np.diff(starts, append=len(held)))
+    means = np.add.reduceat(shares * values, starts)
     ends = np.cumsum(rows)
-    sums = np.bincount(parts, weights=target.values if weights is None else target.values * weights)
     at = (ends - rows)[:, None] + np.asarray(QUANTILES) * (rows[:, None] - 1.0)
     below = np.floor(at)
     left = values[np.searchsorted(counted, below, side="right")]
     right = values[np.searchsorted(counted, np.ceil(at), side="right")]
-    quantiles = left + (right - left) * (at - below)
-    # A mean of equal values may round to a neighbour of theirs.
-    means = np.clip(sums / rows, quantiles[:, 0], quantiles[:, -1])
+    quantiles = np.where(left == right, left, left * (1.0 - (at - below)) + right * (at - below))
+    # Rounding may carry a mean beyond the values it is taken of.
+    means = np.clip(means, quantiles[:, 0], quantiles[:, -1])
     return means, np.maximum.accumulate(quantiles, axis=1)
