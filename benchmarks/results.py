@@ -21,6 +21,7 @@ TITLES = {
     "balls": "Balls on a graph",
     "linf": "LINF",
     "estimators": "Time of each estimator",
+    "hostile": "Hostile inputs",
 }
 
 

@@ -6,6 +6,8 @@ it is asked to. A case that fails is had again by its kind and its seed: ``KINDS
 
 from __future__ import annotations
 
+import contextlib
+import csv
 import datetime
 import decimal
 import fractions
@@ -32,9 +34,12 @@ import polars as pl
 import pyarrow as pa
 from rich.console import Console
 from scipy import sparse
+from sklearn.base import clone
 from sklearn.exceptions import DataConversionWarning
+from typer.testing import CliRunner
 
 import damier
+from damier.cli import app
 from damier.deploy.json import dumps, loads
 from damier.intake import read_file
 from damier.models.codec import find_kinds
@@ -76,6 +81,8 @@ def only_our_warnings(caught):
 
 FAST = {
     "BallPartitionClassifier": {"n_partitions": 2},
+    "Coclustering": {"effort": 1},
+    "CoclusteringClassifier": {"coclustering": damier.Coclustering(effort=1)},
     "DataGridClassifier": {"effort": 0},
     "DataGridEnsembleClassifier": {"effort": 0, "n_grids": 2},
     "LinfClassifier": {"n_estimators": 2},
@@ -196,6 +203,7 @@ def take(X, order):
 
 
 def labels(rng, n):
+    """Draw classes of odd names, and their numbers among those names."""
     k = int(rng.integers(1, 5))
     names = [
         ["no", "yes", "", "a\ud800"],
@@ -205,9 +213,10 @@ def labels(rng, n):
         [0.0, 1.0, np.nan, 2.0],
     ]
     chosen = names[int(rng.integers(0, len(names)))][:k]
+    codes = rng.integers(0, len(chosen), n)
     y = np.empty(n, dtype=object)
-    y[:] = [chosen[i] for i in rng.integers(0, len(chosen), n)]
-    return y.tolist() if rng.random() < 0.5 else y
+    y[:] = [chosen[i] for i in codes]
+    return y.tolist() if rng.random() < 0.5 else y, codes
 
 
 def answers(fitted, X):
@@ -217,54 +226,170 @@ def answers(fitted, X):
     raise Broken("answers nothing")
 
 
+def same_in_every_library(rng, n):
+    """Columns that every frame library holds alike, and the frames."""
+    columns = {}
+    for name in ("x", "count", "é")[: int(rng.integers(1, 4))]:
+        match int(rng.integers(0, 6)):
+            case 0:
+                columns[name] = rng.choice([0.5, -0.0, 0.0, 1e308, np.nan, np.inf, 3.0], n)
+            case 1:
+                columns[name] = rng.choice(np.array(INTS), n)
+            case 2:
+                columns[name] = rng.choice(np.array([t for t in TEXTS if t.isprintable()], object), n)
+            case 3:
+                columns[name] = rng.random(n) < 0.5
+            case 4:
+                columns[name] = rng.integers(-(10**15), 10**15, n).astype("datetime64[us]")
+            case _:
+                columns[name] = rng.choice(np.array(["a", None, ""], object), n)
+    lists = {name: c.tolist() for name, c in columns.items()}
+    return columns, [
+        pd.DataFrame(columns),
+        pl.DataFrame({name: pl.Series(name, c) for name, c in lists.items()}),
+        pa.table({name: pa.array(c) for name, c in lists.items()}),
+    ]
+
+
+def renamed(fitted, codes, y, turned):
+    """The same classes under other names, in the order that they have or in the opposite one."""
+    classes = [(type(c), c) for c in fitted.classes_.tolist()]
+    ranks = np.empty(codes.max() + 1, dtype=np.int64)
+    for code in np.unique(codes):
+        value = y[int(np.flatnonzero(codes == code)[0])]
+        value = value.item() if isinstance(value, np.generic) else value
+        ranks[code] = classes.index((type(value), value)) if (type(value), value) in classes else -1
+    if (ranks[np.unique(codes)] < 0).any():
+        return None
+    return [f"class {len(classes) - r if turned else r}" for r in ranks[codes]]
+
+
+def same(first, second):
+    return np.array_equal(first, second, equal_nan=first.dtype.kind == "f")
+
+
 def try_table(seed):
-    """Fit an estimator to an odd table: it refuses in a sentence, or answers and does not mind row order."""
+    """Fit an estimator to an odd table: it refuses in a sentence, or answers as it should.
+
+    What it answers does not depend on the order of the rows, the number of threads, the library of the
+    frame or the names of the classes; one of the four is looked at per case, in turn.
+    """
     rng = np.random.default_rng(seed)
     name = ESTIMATORS[seed % len(ESTIMATORS)]
+    question = ("order", "threads", "library", "names")[seed // len(ESTIMATORS) % 4]
     n = int(rng.choice([0, 1, 2, 3, 20, 40]))
-    y = labels(rng, n)
-    if name in OF_COUNTS and rng.random() < 0.7:
+    y, codes = labels(rng, n)
+    of_counts = name in OF_COUNTS and rng.random() < 0.7
+    frames = []
+    if of_counts:
         X = rng.choice(
             [rng.poisson(2, (n, 4)), rng.choice(FLOATS, (n, 4)), rng.choice(INTS, (n, 4))][
                 : 1 + 2 * (seed % 3 == 0)
             ]
         )
         X = sparse.csr_array(X) if rng.random() < 0.3 else X
+    elif question == "library":
+        X, frames = same_in_every_library(rng, n)
+        if name == "CoclusteringClassifier":  # takes frames of counts, and no dict
+            X = frames[0]
     else:
         names = rng.permutation(["x", "count", "a\ud800", "", "[/b]", "class", "x (2)"])
         X = container(rng, {str(m): odd_column(rng, n) for m in names[: int(rng.integers(1, 4))]})
-    parameters = FAST.get(name, {})
+    estimator = getattr(damier, name)(**FAST.get(name, {}))
+    if rng.random() < 0.2 and "semi_supervised" in estimator.get_params():
+        estimator.set_params(semi_supervised="criterion")
+    weighed = {}
+    if rng.random() < 0.2 and "sample_weight" in inspect.signature(estimator.fit).parameters:
+        weighed = {
+            "sample_weight": rng.choice([0, 1, 3, 0.5, -1, np.nan, 1e300, 2.0**53][: rng.integers(1, 9)], n)
+        }
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
-            fitted = getattr(damier, name)(**parameters).fit(X, y)
+            fitted = clone(estimator).fit(X, y, **weighed)
         except Exception as error:
             refused(error)
+            for frame in frames:
+                try:
+                    clone(estimator).fit(frame, y, **weighed)
+                except Exception as another:
+                    refused(another)
+                    if str(another) != str(error) and name != "CoclusteringClassifier":
+                        raise Broken(f"{type(frame)} is refused otherwise: {another}, {error}") from None
+                else:
+                    raise Broken(f"{type(frame)} is not refused: {error}") from None
             return
         finally:
             only_our_warnings(caught)
-        told = answers(fitted, X)
-        if len(told) != n:
-            raise Broken(f"{len(told)} answers for {n} rows")
+        found = answers(fitted, X)
+        if len(found) != n:
+            raise Broken(f"{len(found)} answers for {n} rows")
         if hasattr(fitted, "predict_proba") and not (
-            (told >= 0).all() and np.allclose(told.sum(axis=1), 1.0)
+            (found >= 0).all() and np.allclose(found.sum(axis=1), 1.0)
         ):
             raise Broken("probabilities do not add up to one")
-        again = loads(dumps(fitted))
-        if again != fitted.model_:
+        if loads(dumps(fitted)) != fitted.model_:
             raise Broken("saved and loaded, the model differs")
-        order = rng.permutation(n)
-        if name != "Coclustering" and not sparse.issparse(X):
-            turned = [y[i] for i in order]
-            shuffled = getattr(damier, name)(**parameters).fit(take(X, order), turned)
-            if not np.array_equal(answers(shuffled, X), told, equal_nan=told.dtype.kind == "f"):
+        if question == "order" and name != "Coclustering" and not sparse.issparse(X):
+            order = rng.permutation(n)
+            turned = {what: weights[order] for what, weights in weighed.items()}
+            shuffled = clone(estimator).fit(take(X, order), [y[i] for i in order], **turned)
+            if not same(answers(shuffled, X), found):
                 raise Broken("row order changes the answers")
+        elif question == "threads" and "n_jobs" in estimator.get_params():
+            if clone(estimator).set_params(n_jobs=3).fit(X, y, **weighed).model_ != fitted.model_:
+                raise Broken("threads change the model")
+        elif question == "library":
+            for frame in frames:
+                other = clone(estimator).fit(frame, y, **weighed)
+                if not same(answers(other, frame), found) or not same(answers(fitted, frame), found):
+                    raise Broken(f"{type(frame)} changes the answers")
+        elif question == "names" and hasattr(fitted, "classes_"):
+            # LINF draws for one class after the other: their order is part of the seed.
+            turned = rng.random() < 0.5 and name != "LinfClassifier"
+            others = renamed(fitted, codes, y, turned)
+            if others is not None:
+                again = answers(clone(estimator).fit(X, others, **weighed), X)
+                again = again[:, ::-1] if turned and hasattr(fitted, "predict_proba") else again
+                if not (
+                    np.allclose(again, found, rtol=1e-9, equal_nan=True) if turned else same(again, found)
+                ):
+                    raise Broken(f"names of classes change the answers{' (opposite order)' * turned}")
         if hasattr(fitted.model_, "to_frame"):
             fitted.model_.to_frame()
+        if isinstance(X, dict):  # scored on columns of any other kind
+            columns = {column: odd_column(rng, 7) for column in X if rng.random() < 0.9}
+            others = container(rng, columns)
+            try:
+                scored = answers(fitted, others)
+            except Exception as error:
+                refused(error)
+            else:
+                if columns and len(scored) != 7:
+                    raise Broken(f"{len(scored)} answers for 7 rows")
         only_our_warnings(caught)
 
 
 # ----- files
+
+
+_READING = {
+    "separator": [",", ";", "tab", "", "ab", "\0", "é", '"', "\n", "\ud800"],
+    "encoding": ["utf-8", "cp1252", "utf-16", "rot13", "no such", "", "\0"],
+    "decimal": [".", ",", "", "x"],
+    "missing": [["1"], ["", "x"], ["\ud800"]],
+    "categorical": [["x0"], ["no such"]],
+    "numeric": [["x0"], ["y1"]],
+    "drop": [["x0"], ["x0", "y1"]],
+    "only": [["x0"], ["no such"]],
+    "header": [True, False],
+}
+
+
+def _reading(chance):
+    """Options of `read_file`, in half of the cases none."""
+    named = chance.sample(sorted(_READING), chance.choice([0, 0, 1, 3]))
+    return {name: chance.choice(_READING[name]) for name in named}
 
 
 def try_file(seed):
@@ -313,7 +438,7 @@ def try_file(seed):
         file = Path(folder, f"t{ending}")
         file.write_bytes(data)
         try:
-            table = read_file(file)
+            table = read_file(file, **_reading(chance))
         except ImportError as error:  # a library for this kind is not installed
             if "install" not in str(error):
                 raise Broken(str(error)) from error
@@ -506,6 +631,105 @@ def try_terminal(seed):
         raise Broken(f"printed {found[0]!r}")
 
 
+# ----- commands
+
+_WORDS = [
+    "x",
+    "y",
+    "count",
+    "é",
+    "",
+    " ",
+    "[/red]",
+    "[bold]",
+    "=1+1",
+    "-o",
+    "a,b",
+    "x\ny",
+    '"',
+    "\x1b[2J",
+    "\u202eb",
+]
+
+
+def _csv(chance):
+    """A small table under odd names, as text; the last column has few values."""
+    width = chance.randint(1, 4)
+    names = [chance.choice(_WORDS) + chance.choice(["", str(j)]) for j in range(width)]
+    pools = [[*_WORDS, "1", "2.5"], ["1", "2", "3.5", ""], ["u", "v", "w"], ["2020-01-01", "2021-05-03"]]
+    drawn = [chance.choice(pools)[: chance.randint(1, 15)] for _ in range(width)]
+    rows = [[chance.choice(pool) for pool in drawn] for _ in range(chance.choice([0, 1, 2, 12, 30]))]
+    out = io.StringIO()
+    csv.writer(out).writerows([names, *rows])
+    return names, out.getvalue()
+
+
+def try_command(seed):
+    """Run a command on an odd table: exit code 0, 1 or 2, a sentence, and nothing lost."""
+    chance = random.Random(seed)
+    names, text = _csv(chance)
+    file = chance.choice(["d.csv", "d.csv", "[b].csv", "\x1b[2J.csv", "é \u202e.csv", "=1.tsv"])
+    column = lambda: chance.choice([*names, *names, *_WORDS])  # noqa: E731
+    outputs = [
+        f"{kind}{number}" for number, kind in enumerate(chance.choices(["o", "p", "-", file, "o"], k=3))
+    ]
+    command = ("report", "cocluster", "predict", "sql")[seed % 4]
+    match command:
+        case "report":
+            words = [file, "-t", column(), "--grid", "0", "-j", "1"]
+            options = [["--json", outputs[0]], ["-o", outputs[1]], ["--parts", outputs[2] + ".csv"]]
+            options += [["--no-classifier"], ["--missing-target", "class"], ["--save-model", outputs[2]]]
+        case "cocluster":
+            words = [file, "-j", "1", "--time-limit", "0.05"]
+            options = [["-r", column()], ["-c", column()], ["--json", outputs[0]], ["-o", outputs[1]]]
+            options += [["--labels", outputs[2] + ".csv"], ["--counts", column()], ["--clusters", "2x2"]]
+        case "predict":
+            words = ["model.json", file]
+            options = [["-o", outputs[0] + ".csv"], ["--explain"], ["--keep", column()]]
+        case _:
+            words = [
+                "model.json",
+                "--table",
+                column(),
+                "-d",
+                chance.choice(["duckdb", "postgres", "tsql", "x"]),
+            ]
+            options = [["--keep", column()], ["-o", outputs[0]], ["--note", column()], ["--what", "class"]]
+    options += [["--drop", column()], ["--only", column()], ["--separator", ";"], ["--no-header"]]
+    options += [["--encoding", chance.choice(["cp1252", "no such"])], ["--categorical", column()]]
+    for option in chance.sample(options, chance.randint(0, 3)):
+        words += option
+    if command == "sql":
+        words = [word for word in words if word != "--no-header"]
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+        Path(file).write_text(text, encoding="utf-8")
+        model = spoilt.MODELS[chance.choice(sorted(MODEL_KINDS))]
+        Path("model.json").write_text(dumps(model), encoding="utf-8")
+        before = {name: Path(name).read_bytes() for name in os.listdir()}
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            result = CliRunner().invoke(app, [command, *words], env={"COLUMNS": "200"})
+        only_our_warnings(caught)
+        error = result.exception
+        if error is not None and not isinstance(error, SystemExit):
+            raise Broken(f"{type(error).__name__}: {error} of {[command, *words]}") from error
+        if result.exit_code not in (0, 1, 2) or "Traceback" in result.output:
+            raise Broken(f"exit code {result.exit_code}: {result.output[-300:]}")
+        if (
+            result.exit_code
+            and not (said := result.output.strip()).endswith((".", "?", ")", "'", '"'))
+            and not ("╰" in said or len(said) > 20)
+        ):
+            raise Broken(f"not a sentence: {said!r}")
+        # A query is printed as it is: for a file or a pipe, a terminal is refused.
+        if (command != "sql" or result.exit_code) and (found := _OBEYED.search(result.output)):
+            raise Broken(f"printed {found[0]!r}")
+        if any(not Path(name).exists() or Path(name).read_bytes() != held for name, held in before.items()):
+            raise Broken(f"an input was changed by {[command, *words]}")
+        if result.exit_code and set(os.listdir()) != set(before):
+            raise Broken(f"left behind: {sorted(set(os.listdir()) - set(before))}")
+
+
 # ----- signals
 
 _COMMAND = """
@@ -567,5 +791,6 @@ KINDS = {
     "models": try_model,
     "pages": try_page,
     "terminal": try_terminal,
+    "commands": try_command,
     "signals": try_signal,
 }

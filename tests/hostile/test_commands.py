@@ -10,11 +10,14 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from typer.testing import CliRunner
 
+import damier
 from damier.cli import app
+from damier.deploy import save
 from damier.intake.printable import printable, without_formula
 from damier.intake.writing import write_csv
 
@@ -93,6 +96,26 @@ def test_no_output_replaces_another(here, command, words):
     assert result.exit_code == 2
     assert "is another output" in result.output
     assert sorted(os.listdir()) == ["d.csv", "old.csv"]
+
+
+def test_names_of_columns_with_line_breaks(here):
+    written(["a\nb", "y"], [[i, "uv"[i > 20]] for i in range(40)])
+    words = ("report", "d.csv", "-t", "y", *COMMANDS["report"][2:])
+    assert run(*words, "--drop", '"a\nb"').exit_code == 1  # nothing is left to report on
+    assert "no column 'a'" in run(*words, "--drop", "a\nb").output
+    assert run(*words, "--encoding", "no such").exit_code == 1
+
+
+def test_a_query_that_a_terminal_would_obey(here, monkeypatch):
+    save(damier.MODLDiscretizer().fit({"a\x1b[2J": range(20)}, [0, 1] * 10), "m.json")
+    words = ("sql", "m.json", "-d", "duckdb", "--table", "t")
+    assert "\x1b[2J" in run(*words).output  # into a pipe, as it is
+    terminal = SimpleNamespace(stdout=SimpleNamespace(isatty=lambda: True))
+    monkeypatch.setattr("damier.commands.sql.sys", terminal)
+    result = run(*words)
+    assert result.exit_code == 1
+    assert "write it to a file, with -o" in result.output
+    assert run(*words, "-o", "q.sql").exit_code == 0
 
 
 def test_several_outputs_may_go_to_no_file(here):

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import json
 import sys
+import tempfile
+from pathlib import Path
 
+import hypothesis.strategies as st
 import pytest
+from hypothesis import given, settings
 
-from tests.hostile.generators import KINDS, PAYLOADS, Broken, refused, try_page
+from damier.deploy.json import loads
+from damier.intake import read_file
+from damier.intake.printable import printable
+from tests.hostile.generators import _OBEYED, KINDS, PAYLOADS, Broken, refused, try_page
 
-N_CASES = {"tables": 600, "files": 600, "models": 2500, "pages": 400, "terminal": 1000}
+N_CASES = {"tables": 600, "files": 500, "models": 2500, "pages": 400, "terminal": 900, "commands": 200}
 PARTS = 4
 
 
@@ -27,6 +35,33 @@ def test_hostile_inputs(kind, part):
         except Exception as error:
             error.add_note(f"KINDS[{kind!r}]({seed})")
             raise
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.text(), st.binary(max_size=300))
+def test_any_text_and_any_bytes(text, data):
+    assert not _OBEYED.search(printable(text))
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder, "t.csv")
+        file.write_bytes(data)
+        try:
+            table = read_file(file)
+        except Exception as error:
+            refused(error)
+        else:
+            assert all(len(column.coded()[1]) == table.n_rows for column in table)
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    st.recursive(
+        st.none() | st.booleans() | st.floats() | st.text(),
+        lambda o: st.lists(o) | st.dictionaries(st.text(), o),
+    )
+)
+def test_any_json_as_a_model(held):
+    with pytest.raises(ValueError, match="not a saved model"):
+        loads(json.dumps(held))
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals of Unix")

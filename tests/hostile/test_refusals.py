@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import inspect
 import warnings
 
@@ -13,6 +14,7 @@ import pytest
 from sklearn.base import is_classifier
 
 import damier
+from damier.intake import read_file, read_table
 
 CLASSIFIERS = sorted(
     name
@@ -126,3 +128,33 @@ def test_numbers_at_the_end_of_the_range():
             if name != "CoclusteringClassifier":
                 assert len(getattr(damier, name)().fit(X, y).predict(X)) == 20
     assert damier.LinfClassifier(n_estimators=True).fit(X, y).classes_.tolist() == [0, 1]
+
+
+def test_counts_that_are_no_numbers():
+    for wrong, kind, words in (
+        (1 + 2j, ValueError, "Complex data not supported"),
+        (pd.NA, ValueError, "a count cannot be missing"),
+        (object(), TypeError, "X holds object"),
+    ):
+        with pytest.raises(kind, match=words):
+            damier.Coclustering().fit(np.array([[1, 2], [wrong, 3]], dtype=object))
+
+
+def test_dates_far_off_with_missing_ones():
+    days = [datetime.date(9999, 12, 31), None, datetime.date(1, 1, 1)]
+    (column,) = read_table(pa.table({"d": days})).columns
+    (expected,) = read_table({"d": days}).columns
+    assert np.array_equal(column.values, expected.values, equal_nan=True)
+    assert np.isnan(column.values[1])
+
+
+def test_ways_of_reading_that_there_are_not(tmp_path):
+    file = tmp_path / "t.csv"
+    file.write_text("x,y\n1,2\n3,4\n")
+    for option, value in [
+        *(("encoding", name) for name in ("no such", "rot13", "", "\0")),
+        *(("separator", mark) for mark in ("", HALF)),
+    ]:
+        with pytest.raises(ValueError, match=f"{option} must be .* got "):
+            read_file(file, **{option: value})
+    assert read_file(file, missing=[HALF]).n_rows == 2

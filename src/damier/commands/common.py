@@ -11,6 +11,7 @@ import csv
 import difflib
 import functools
 import inspect
+import io
 import os
 import stat
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -115,9 +116,18 @@ def reading_options(given: Mapping[str, Any]) -> dict[str, Any]:
     """Return the options of reading as the library takes them: names of columns as lists."""
     options = {**given, "missing": given.get("missing") or ()}
     for key in ("categorical", "numeric", "drop", "only"):
-        names = given.get(key)
-        options[key] = next(csv.reader([names]), []) if isinstance(names, str) else ()
+        options[key] = _split_names(given.get(key), f"--{key}")
     return options
+
+
+def _split_names(given: str | None, option: str) -> list[str]:
+    """Split names with commas between; one that holds a comma or a line break stands in quotes."""
+    try:
+        return [name for row in csv.reader(io.StringIO(given or "", newline="")) for name in row]
+    except csv.Error as error:
+        raise stop(
+            f"{option} must be names with commas between; got {given!r}: {error}", WRONG_COMMAND
+        ) from None
 
 
 def note(notes: Sequence[str], most: int = 20) -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from damier.commands.common import WRONG_COMMAND, WRONG_DATA, check_outputs, data_problems, note, stop, write
+from damier.intake.printable import printable
 
 EXAMPLES = (
     "[bold]Examples[/bold]\n\n"
@@ -78,7 +80,11 @@ def sql(
         raise stop(str(error), WRONG_DATA) from None
     note([line.removeprefix("-- ") for line in text.splitlines()[:4] if " bytes, above " in line])
     if path is None:
-        typer.echo(text)
+        if sys.stdout.isatty() and any(printable(one) != one for one in text.splitlines()):
+            raise stop(
+                "the query holds characters that a terminal obeys: write it to a file, with -o", WRONG_DATA
+            )
+        typer.echo(text, color=True)  # as it is: names may hold what looks like a colour
     else:
         write(path, text + "\n")
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import datetime
+import decimal
+import numbers
 from typing import Any
 
 import narwhals as nw
 import numpy as np
 from scipy import sparse
 
+from damier.intake.factorize import is_missing
 from damier.intake.frames import as_categorical, as_frame
 from damier.intake.table import CategoricalColumn, NumericColumn, Table
 from damier.intake.target import read_weights
@@ -78,6 +81,13 @@ def check_matrix(X: Any) -> None:
         array.dtype.kind == "O" and any(isinstance(v, _OTHER) for v in array.flat)
     ):
         raise ValueError("Counts must be numbers, X holds dates, times or lists.")
+    for value in array.flat if array.dtype.kind == "O" else ():
+        if isinstance(value, numbers.Complex) and not isinstance(value, numbers.Real):
+            raise ValueError("Complex data not supported: counts are whole numbers.")
+        if is_missing(value):
+            raise ValueError("X holds missing values, and a count cannot be missing: fill them with 0.")
+        if not isinstance(value, (numbers.Real, decimal.Decimal, np.bool_)):
+            raise TypeError(f"Each argument must be a string or a number, X holds {type(value).__name__}.")
 
 
 def count_pairs(

@@ -97,9 +97,10 @@ class _Options:
         """Take the arguments of `read_file`."""
         if decimal not in (None, ".", ","):
             raise ValueError(f"decimal must be '.' or ','; got {decimal!r}")
-        separator = None if separator is None else _NAMED_SEPARATORS.get(separator.lower(), separator)
+        separator, encoding = _checked_separator(separator), _checked_encoding(encoding)
+        words = tuple(cell for cell in missing if _may_stand_in_text(cell))
         named = {name: frozenset(given) for name, given in columns.items()}
-        return cls(tuple(missing), decimal, separator, encoding, header=header, **named)
+        return cls(words, decimal, separator, encoding, header=header, **named)
 
     def keeps(self, name: str) -> bool:
         return name not in self.drop and (not self.only or name in self.only)
@@ -210,6 +211,31 @@ def _check_path(path: Path) -> str:
             f"{shown} is not a regular file (a pipe or a device): write its content to a file first"
         )
     return shown
+
+
+def _may_stand_in_text(cell: str) -> bool:
+    """Whether a text can be written in UTF-8: lone surrogates cannot, and stand in no file."""
+    return not any("\ud800" <= letter <= "\udfff" for letter in cell)
+
+
+def _checked_separator(separator: str | None) -> str | None:
+    if separator is None:
+        return None
+    if not separator or not _may_stand_in_text(separator):
+        raise ValueError(f"separator must be a character, or 'tab'; got {separator!r}")
+    return _NAMED_SEPARATORS.get(separator.lower(), separator)
+
+
+def _checked_encoding(encoding: str | None) -> str | None:
+    """Refuse the name of an encoding that is not known, or that is not one of text."""
+    if encoding is not None:
+        try:
+            "".encode(encoding)
+        except (LookupError, ValueError):  # a name with a null byte is a ValueError
+            raise ValueError(
+                f"encoding must be the name of one, such as utf-8, cp1252 or latin-1; got {encoding!r}"
+            ) from None
+    return encoding
 
 
 def _check_names(names: Sequence[str], options: _Options, shown: str) -> None:

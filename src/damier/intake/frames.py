@@ -534,10 +534,11 @@ def _from_temporal(series: nw.Series[Any], name: str) -> NumericColumn:
         counted, kind = series.dt.total_microseconds(), "duration"
     else:
         counted, kind = series.dt.timestamp("us"), "date" if isinstance(dtype, nw.Date) else "datetime"
+    values = _floats(counted.fill_null(0), name)
     if counted.null_count():
-        counted = counted.cast(nw.Float64)
+        values = np.where(counted.is_null().to_numpy(), np.nan, values)
     zone = getattr(dtype, "time_zone", None)
-    return NumericColumn(name, _floats(counted, name), kind, legend=(zone,) if zone else ())  # type: ignore[arg-type]
+    return NumericColumn(name, values, kind, legend=(zone,) if zone else ())  # type: ignore[arg-type]
 
 
 def _from_array(array: npt.NDArray[Any], name: str) -> Column:
