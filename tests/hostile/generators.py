@@ -703,7 +703,7 @@ def try_command(seed):
         words = [word for word in words if word != "--no-header"]
     with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
         Path(file).write_text(text, encoding="utf-8")
-        model = spoilt.MODELS[chance.choice(sorted(MODEL_KINDS))]
+        model = spoilt.MODELS[chance.choice(sorted(spoilt.MODELS))]
         Path("model.json").write_text(dumps(model), encoding="utf-8")
         before = {name: Path(name).read_bytes() for name in os.listdir()}
         with warnings.catch_warnings(record=True) as caught:
