@@ -534,11 +534,11 @@ def _from_temporal(series: nw.Series[Any], name: str) -> NumericColumn:
         counted, kind = series.dt.total_microseconds(), "duration"
     else:
         counted, kind = series.dt.timestamp("us"), "date" if isinstance(dtype, nw.Date) else "datetime"
-    values = _floats(counted.fill_null(0), name)
+    floats = _floats(counted.fill_null(0), name)
     if counted.null_count():
-        values = np.where(counted.is_null().to_numpy(), np.nan, values)
+        floats = np.where(counted.is_null().to_numpy(), np.nan, floats)
     zone = getattr(dtype, "time_zone", None)
-    return NumericColumn(name, values, kind, legend=(zone,) if zone else ())  # type: ignore[arg-type]
+    return NumericColumn(name, floats, kind, legend=(zone,) if zone else ())  # type: ignore[arg-type]
 
 
 def _from_array(array: npt.NDArray[Any], name: str) -> Column:
