@@ -501,3 +501,53 @@ def linf_decide(model, rows):
                     break
             decisions.append(nearest)
     return decisions
+
+
+def interval_posterior(counts, own=True):
+    """Mean of the class shares over all partitions, and the probabilities of cuts, term by term.
+
+    Also the mean share of a row's own class with that row taken out of the table: a second sum over all
+    partitions, of the table without the row, under the price that the partitions have with it.
+    """
+    n_elements, n_classes = len(counts), len(counts[0])
+    partitions = [
+        (0, *cuts, n_elements)
+        for size in range(n_elements)
+        for cuts in itertools.combinations(range(1, n_elements), size)
+    ]
+
+    def parts(bounds, table):
+        return [
+            [sum(column) for column in zip(*table[a:b], strict=True)] for a, b in itertools.pairwise(bounds)
+        ]
+
+    prices = [
+        discretization_cost(parts(bounds, counts)) - sum(map(part_cost, parts(bounds, counts)))
+        for bounds in partitions
+    ]
+
+    def weighted(table):
+        found = [parts(bounds, table) for bounds in partitions]
+        costs = [price + sum(map(part_cost, p)) for price, p in zip(prices, found, strict=True)]
+        weights = [math.exp(min(costs) - cost) for cost in costs]
+        total = sum(weights)
+        return [(w / total, bounds, p) for w, bounds, p in zip(weights, partitions, found, strict=True)]
+
+    def share(among, e, j):
+        mean = 0.0
+        for weight, bounds, found in among:
+            part = found[sum(b <= e for b in bounds[1:])]
+            mean += weight * (part[j] + 1) / (sum(part) + n_classes)
+        return mean
+
+    among = weighted(counts)
+    shares = [[share(among, e, j) for j in range(n_classes)] for e in range(n_elements)]
+    own_shares = [list(row) for row in shares]
+    for e, row in enumerate(counts if own else ()):
+        for j, n in enumerate(row):
+            if n:
+                without = [list(r) for r in counts]
+                without[e][j] -= 1
+                own_shares[e][j] = share(weighted(without), e, j)
+    cuts = [sum(w for w, bounds, _ in among if b in bounds) for b in range(1, n_elements)]
+    return shares, own_shares, cuts

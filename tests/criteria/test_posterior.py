@@ -1,0 +1,89 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+from damier.criteria import interval_posterior
+from tests import naive
+
+tables = hnp.arrays(
+    np.int64,
+    st.tuples(st.integers(1, 6), st.integers(2, 4)),
+    elements=st.integers(0, 12),
+).filter(lambda table: table.sum() > 0)
+
+
+@settings(max_examples=25, deadline=None)
+@given(tables)
+def test_equals_the_sum_over_all_partitions(counts):
+    shares, own, cuts = naive.interval_posterior(counts.tolist())
+    found = interval_posterior(counts)
+    np.testing.assert_allclose(found.shares, shares, rtol=0, atol=1e-9)
+    np.testing.assert_allclose(found.own_shares, own, rtol=0, atol=1e-9)
+    np.testing.assert_allclose(found.cuts, cuts, rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize("n_classes", [2, 5])
+def test_twelve_elements(n_classes):
+    counts = np.random.default_rng(n_classes).integers(0, 9, (12, n_classes))
+    counts[7:, 0] += 6
+    shares, _, cuts = naive.interval_posterior(counts.tolist(), own=False)
+    found = interval_posterior(counts)
+    np.testing.assert_allclose(found.shares, shares, rtol=0, atol=1e-9)
+    np.testing.assert_allclose(found.cuts, cuts, rtol=0, atol=1e-9)
+
+
+@settings(max_examples=30, deadline=None)
+@given(tables)
+def test_shares_are_shares(counts):
+    found = interval_posterior(counts)
+    np.testing.assert_allclose(found.shares.sum(axis=1), 1.0)
+    assert found.n_parts.sum() == pytest.approx(1.0)
+    assert (found.deviations >= 0).all() and (found.cuts > -1e-12).all() and (found.cuts < 1 + 1e-9).all()
+    # Expected number of parts, counted in two ways.
+    parts = found.n_parts @ np.arange(1, found.n_parts.size + 1)
+    assert 1 + found.cuts.sum() == pytest.approx(parts)
+
+
+def test_deviations_by_sampling():
+    """One element: the share has a beta distribution, known in closed form."""
+    found = interval_posterior([[7, 3]])
+    a, b = 8, 4
+    assert found.shares[0, 0] == pytest.approx(a / (a + b))
+    assert found.deviations[0, 0] == pytest.approx(np.sqrt(a * b / ((a + b) ** 2 * (a + b + 1))))
+
+
+def test_a_million_rows_and_a_sharp_step():
+    counts = np.zeros((200, 2), np.int64)
+    counts[:100, 0] = counts[100:, 1] = 5_000
+    found = interval_posterior(counts)
+    assert found.cuts[99] == pytest.approx(1.0)
+    assert found.shares[99, 0] > 0.9999 and found.shares[100, 0] < 0.0001
+
+
+def test_noise_keeps_one_part():
+    rng = np.random.default_rng(0)
+    counts = rng.multinomial(20, [0.3, 0.7], size=150)
+    assert interval_posterior(counts).n_parts[0] > 0.9
+
+
+def test_elements_put_together_lose_little():
+    """Cuts that stand for several others have their weight: the curve stays where it was."""
+    rng = np.random.default_rng(1)
+    share = 1 / (1 + np.exp(-np.linspace(-2, 2, 900)))
+    yes = rng.random(900) < share
+    fine = np.stack([~yes, yes], axis=1).astype(np.int64)
+    coarse = fine.reshape(150, 6, 2).sum(axis=1)
+    full = interval_posterior(fine).shares.reshape(150, 6, 2).mean(axis=1)
+
+    def lost(stands_for):
+        return np.abs(interval_posterior(coarse, stands_for=stands_for).shares - full).mean()
+
+    assert lost(np.full(149, 6.0)) < 0.006
+    assert lost(np.full(149, 6.0)) < lost(None)
+
+
+def test_refuses_what_is_not_counts():
+    with pytest.raises(ValueError, match="counts"):
+        interval_posterior([[0.5, 1.0]])
