@@ -40,7 +40,9 @@ def test_shares_are_shares(counts):
     found = interval_posterior(counts)
     np.testing.assert_allclose(found.shares.sum(axis=1), 1.0)
     assert found.n_parts.sum() == pytest.approx(1.0)
-    assert (found.deviations >= 0).all() and (found.cuts > -1e-12).all() and (found.cuts < 1 + 1e-9).all()
+    assert (found.deviations >= 0).all()
+    assert (found.cuts > -1e-12).all()
+    assert (found.cuts < 1 + 1e-9).all()
     # Expected number of parts, counted in two ways.
     parts = found.n_parts @ np.arange(1, found.n_parts.size + 1)
     assert 1 + found.cuts.sum() == pytest.approx(parts)
@@ -59,7 +61,8 @@ def test_a_million_rows_and_a_sharp_step():
     counts[:100, 0] = counts[100:, 1] = 5_000
     found = interval_posterior(counts)
     assert found.cuts[99] == pytest.approx(1.0)
-    assert found.shares[99, 0] > 0.9999 and found.shares[100, 0] < 0.0001
+    assert found.shares[99, 0] > 0.9999
+    assert found.shares[100, 0] < 0.0001
 
 
 def test_noise_keeps_one_part():
