@@ -17,7 +17,7 @@ from damier.estimators._base import (
     summary_of,
 )
 from damier.estimators._sklearn import Interval, StrOptions, fit_context
-from damier.fit.naive_bayes import Averaging, fit_naive_bayes
+from damier.fit.naive_bayes import Averaging, EvidenceOf, fit_naive_bayes
 from damier.fit.partitions import Search, SemiSupervised
 from damier.intake.table import FloatArray
 from damier.models import NaiveBayes
@@ -38,9 +38,16 @@ class NaiveBayesClassifier(WithSummary, TableClassifier):
     group_classes : bool, default=False
         Partition each column and group the classes at the same time, separately for each column. With many
         classes and few rows of each, this makes the estimates reliable.
-    averaging : {"compression"} or None, default="compression"
-        ``"compression"`` gives each variable a weight between 0 and 1, so that redundant variables are not
-        counted twice: the log-loss falls, and accuracy usually rises. None gives each variable the weight 1.
+    averaging : {"convex", "compression"} or None, default="convex"
+        How variables are weighted, so that redundant ones are not counted twice. ``"convex"`` gives each
+        variable one weight per class, zero or more, that make the classes of the training rows most probable,
+        each row judged without itself. ``"compression"`` gives each variable one weight between 0 and 1, the
+        mean over searches (Boullé, 2007). None gives each variable the weight 1.
+    evidence : {"posterior", "best"}, default="posterior"
+        ``"posterior"`` averages the evidence of a variable over all its partitions, each by its posterior
+        probability: where rows are few the steps of the best partition are smoothed. ``"best"`` is the
+        evidence of the best partition alone. The partition shown is the best one either way. Where classes
+        are grouped the evidence is that of the best partitions.
     semi_supervised : {"criterion", "bounds"} or None, default=None
         Use the rows without a label (-1 for integers, else a missing value) to cut numbers, as in
         :class:`MODLDiscretizer`; all else is estimated on the labeled rows.
@@ -65,7 +72,9 @@ class NaiveBayesClassifier(WithSummary, TableClassifier):
     levels_ : dict of str to float
         How much each column explains of the target by itself, from 0 (nothing) to 1 (all).
     weights_ : array of shape (n_features,)
-        Weight of each column's evidence.
+        Weight of each column's evidence, the mean over the classes.
+    class_weights_ : array of shape (n_features, n_classes)
+        Weight of each column's evidence for each class.
     feature_importances_ : array of shape (n_features,)
         Weight times level, scaled to sum to one (all zero when no column informs about the target).
     model_ : damier.models.NaiveBayes
@@ -96,7 +105,8 @@ class NaiveBayesClassifier(WithSummary, TableClassifier):
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "group_classes": ["boolean"],
-        "averaging": [StrOptions({"compression"}), None],
+        "averaging": [StrOptions({"convex", "compression"}), None],
+        "evidence": [StrOptions({"posterior", "best"})],
         "semi_supervised": [StrOptions({"criterion", "bounds"}), None],
         "average_starts": ["boolean"],
         "search": [StrOptions({"auto", "greedy", "exact"})],
@@ -111,7 +121,8 @@ class NaiveBayesClassifier(WithSummary, TableClassifier):
         self,
         *,
         group_classes: bool = False,
-        averaging: Averaging = "compression",
+        averaging: Averaging = "convex",
+        evidence: EvidenceOf = "posterior",
         semi_supervised: SemiSupervised = None,
         average_starts: bool = True,
         search: Search = "auto",
@@ -120,6 +131,7 @@ class NaiveBayesClassifier(WithSummary, TableClassifier):
     ) -> None:
         self.group_classes = group_classes
         self.averaging = averaging
+        self.evidence = evidence
         self.semi_supervised = semi_supervised
         self.average_starts = average_starts
         self.search = search
@@ -163,6 +175,7 @@ class NaiveBayesClassifier(WithSummary, TableClassifier):
             training.weights,
             group_classes=self.group_classes,
             averaging=self.averaging,
+            evidence=self.evidence,
             semi_supervised=self.semi_supervised,
             average_starts=self.average_starts,
             search=self.search,
@@ -177,6 +190,8 @@ class NaiveBayesClassifier(WithSummary, TableClassifier):
         self._keep_facts(training.table)
         self.levels_ = {v.name: v.partition.level for v in variables}
         self.weights_ = np.array([v.weight for v in variables])
+        n_classes = len(self.classes_)
+        self.class_weights_ = np.array([np.broadcast_to(v.multiplier, n_classes) for v in variables])
         return self
 
     def _summary(self) -> dict[str, list[Any]]:

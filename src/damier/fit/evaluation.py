@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from damier.fit.averaged import Evidence, evidence_of_column
 from damier.fit.naive_bayes import naive_bayes, weight_variables
 from damier.fit.partitions import partition_column
 from damier.intake import Table, Target
@@ -85,8 +86,8 @@ def cross_validated_scores(
     found = run.map(_partition, tasks, text="Partitioning the folds")
     by_fold = [found[i : i + table.n_columns] for i in range(0, len(found), table.n_columns)]
     if partitions is not None:
-        by_fold.append([VariableEvidence((partition,)) for partition in partitions])
         training.append(_Rows(kept, target, codes, np.arange(rows.size)))
+        by_fold.append([training[-1].evidence(k, best) for k, best in enumerate(partitions)])
 
     def weight(fold: int) -> list[VariableEvidence]:
         return weight_variables(by_fold[fold], training[fold].table, training[fold].target, run=run)
@@ -125,10 +126,15 @@ class _Rows:
         self.present, its_codes = np.unique(codes[rows], return_inverse=True)
         self.target = Target(its_codes.astype(np.int32), target.classes[self.present])
 
+    def evidence(self, k: int, best: Partition | None = None) -> Evidence:
+        """Return what a column says about the classes."""
+        found = partition_column(self.table.columns[k], self.target) if best is None else best
+        return evidence_of_column(self.table, k, self.target, found)
 
-def _partition(task: tuple[_Rows, int]) -> VariableEvidence:
+
+def _partition(task: tuple[_Rows, int]) -> Evidence:
     rows, k = task
-    return VariableEvidence((partition_column(rows.table.columns[k], rows.target),))
+    return rows.evidence(k)
 
 
 def stratified_folds(codes: IntArray, n_folds: int, seed: int = 0) -> IntArray:

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Literal
 
 import numpy as np
 
+from damier.fit.averaged import Evidence, best_evidence, evidence_of_column
 from damier.fit.class_groups import joint_partitions, refuse_grouped_semi_supervision
 from damier.fit.partitions import Search, SemiSupervised, labeled_rows, partition_column
 from damier.intake import Column, Table, Target
 from damier.intake.table import IntArray
-from damier.models import NaiveBayes, VariableEvidence
+from damier.models import NaiveBayes, Partition, VariableEvidence
 from damier.search.run import Run
 
-Averaging = Literal["compression"] | None
+Averaging = Literal["convex", "compression"] | None
+EvidenceOf = Literal["posterior", "best"]
 
 
 def fit_naive_bayes(
@@ -23,7 +26,8 @@ def fit_naive_bayes(
     weights: IntArray | None = None,
     *,
     group_classes: bool = False,
-    averaging: Averaging = "compression",
+    averaging: Averaging = "convex",
+    evidence: EvidenceOf = "posterior",
     semi_supervised: SemiSupervised = None,
     average_starts: bool = True,
     search: Search = "auto",
@@ -40,7 +44,7 @@ def fit_naive_bayes(
         Two classes or more; rows without a label only where ``semi_supervised`` is set.
     weights : array of shape (n_rows,), optional
         Whole frequencies of the rows.
-    group_classes, averaging, semi_supervised, average_starts, search, n_starts
+    group_classes, averaging, evidence, semi_supervised, average_starts, search, n_starts
         As in :class:`damier.NaiveBayesClassifier`.
     run : Run
         Columns are shared among its threads. If it is stopped while the columns are weighted, the weights
@@ -64,60 +68,76 @@ def fit_naive_bayes(
     [1.0, 0.0]
     """
     refuse_grouped_semi_supervision(group_classes, semi_supervised)
-
-    def evidence(column: Column) -> VariableEvidence:
-        if not group_classes:
-            return VariableEvidence(
-                (partition_column(column, target, weights, search=search, semi_supervised=semi_supervised),)
-            )
-        found = joint_partitions(column, target, weights, n_starts=n_starts)
-        # An optimum far from the best informs less, and would only blur the evidence of the best.
-        kept = [partition for partition in found if partition.level >= 0.9 * found[0].level]
-        return VariableEvidence(tuple(kept if average_starts else kept[:1]))
-
-    variables = run.map(evidence, table.columns, text="Partitioning columns")
     known, labeled, labeled_weights = labeled_rows(target, weights)
-    if averaging is not None:
-        rows = table if known.size == table.n_rows else table.take(known)
-        variables = weight_variables(variables, rows, labeled, labeled_weights, run=run)
+    rows = table if known.size == table.n_rows else table.take(known)
+
+    def partitions(column: Column) -> tuple[Partition, ...]:
+        if not group_classes:
+            found = partition_column(column, target, weights, search=search, semi_supervised=semi_supervised)
+            return (found,)
+        optima = joint_partitions(column, target, weights, n_starts=n_starts)
+        # An optimum far from the best informs less, and would only blur the evidence of the best.
+        kept = [partition for partition in optima if partition.level >= 0.9 * optima[0].level]
+        return tuple(kept if average_starts else kept[:1])
+
+    def evidence_of(k: int) -> Evidence:
+        found = partitions(table.columns[k])
+        if evidence == "posterior" and not group_classes:
+            return evidence_of_column(rows, k, labeled, found[0], labeled_weights)
+        return best_evidence(found)
+
+    found = run.map(evidence_of, range(table.n_columns), text="Partitioning columns")
+    variables = weight_variables(found, rows, labeled, labeled_weights, averaging=averaging, run=run)
     return naive_bayes(variables, labeled, labeled_weights)
 
 
 def weight_variables(
-    variables: Sequence[VariableEvidence],
+    found: Sequence[Evidence],
     table: Table,
     target: Target,
     weights: IntArray | None = None,
     *,
+    averaging: Averaging = "convex",
     run: Run,
 ) -> list[VariableEvidence]:
     """Give each variable the weight of its evidence; one that does not inform has the weight zero.
 
     Parameters
     ----------
-    variables : sequence of VariableEvidence
+    found : sequence of Evidence
         One per column of the table.
     table, target, weights
         The rows that the variables were fitted to, or some of them; each has a label.
+    averaging : {"convex", "compression"} or None
+        How they are weighted. None gives each the weight one.
     run : Run
-        Stops the search between two starts.
+        Stops the search of the weights.
     """
+    variables = [evidence.variable for evidence in found]
+    if averaging is None:
+        return variables
+    from damier.search.class_weights import convex_weights
     from damier.search.weights import compression_weights
 
-    informing = [k for k, variable in enumerate(variables) if variable.table.shape[0] > 2]
-    found = np.zeros(len(variables))
-    if informing:
-        counts = np.bincount(target.codes, weights=weights, minlength=target.n_classes)
-        found[informing] = compression_weights(
-            [variables[k].apply(table.columns[k]).astype(np.int32) for k in informing],
-            [variables[k].table for k in informing],
-            [variables[k].table_without_the_row for k in informing],
-            target.codes,
-            np.log(counts / counts.sum()),
-            weights,
-            run=run,
+    informing = [k for k, variable in enumerate(variables) if variable.parts.n_parts > 1]
+    chosen = [variables[k] for k in informing]
+    by_class = np.zeros((len(variables), target.n_classes))
+    counts = np.bincount(target.codes, weights=weights, minlength=target.n_classes)
+    parts = [v.apply(table.columns[k]).astype(np.int32) for k, v in zip(informing, chosen, strict=True)]
+    tables, own = [v.table for v in chosen], [found[k].own for k in informing]
+    log_prior = np.log(counts / counts.sum())
+    if informing and averaging == "compression":
+        one_each = compression_weights(parts, tables, own, target.codes, log_prior, weights, run=run)
+        by_class[informing] = one_each[:, np.newaxis]
+    elif informing:
+        shifts = [found[k].shift for k in informing]
+        by_class[informing] = convex_weights(
+            parts, tables, own, shifts, target.codes, log_prior, weights, run=run
         )
-    return [VariableEvidence(v.partitions, float(w)) for v, w in zip(variables, found, strict=True)]
+    return [
+        replace(v, weight=float(w.mean()), class_weights=w if averaging == "convex" else None)
+        for v, w in zip(variables, by_class, strict=True)
+    ]
 
 
 def naive_bayes(

@@ -24,6 +24,7 @@ HOME_OF = {
     "Cover": "damier.models.linf",
     "DecisionPath": "damier.models.linf",
     "LinfModel": "damier.models.linf",
+    "AveragedEvidence": "damier.models.naive_bayes",
     "NaiveBayes": "damier.models.naive_bayes",
     "VariableEvidence": "damier.models.naive_bayes",
     "GroupPartition": "damier.models.partition",
@@ -34,6 +35,7 @@ HOME_OF = {
 }
 
 __all__ = [
+    "AveragedEvidence",
     "BallGroup",
     "BallPartition",
     "BoundPosterior",
@@ -69,7 +71,7 @@ if TYPE_CHECKING:
     from damier.models.encoding import Encoding
     from damier.models.grid import DataGrid, GridCells, GridEnsemble
     from damier.models.linf import Cover, DecisionPath, LinfModel
-    from damier.models.naive_bayes import NaiveBayes, VariableEvidence
+    from damier.models.naive_bayes import AveragedEvidence, NaiveBayes, VariableEvidence
     from damier.models.partition import GroupPartition, IntervalPartition, Partition
     from damier.models.target_intervals import TargetIntervals
     from damier.models.unsupervised_grid import UnsupervisedGrid

@@ -293,6 +293,12 @@ def _share_error(values: Any) -> str | None:
     return f"{wrong[0]} is not between 0 and 1" if wrong.size else None
 
 
+def _weight_error(values: Any) -> str | None:
+    held = np.asarray(values)
+    wrong = held[~(held >= 0.0)]
+    return f"{wrong[0]} is negative or not a number" if wrong.size else None
+
+
 def _positive_error(value: int) -> str | None:
     return None if 1 <= value <= _LARGEST_COUNT else f"{value} is not a positive count"
 
@@ -315,6 +321,8 @@ Counts = Annotated[IntArray, _count_error]
 Positive = Annotated[int, _positive_error]
 Share = Annotated[float, _share_error]
 Shares = Annotated[FloatArray, _share_error]
+Weight = Annotated[float, _weight_error]
+Weights = Annotated[FloatArray, _weight_error]
 Extended = Annotated[float, _extended]
 ExtendedArray = Annotated[FloatArray, _extended]
 Values = Annotated[tuple[Any, ...], _distinct_error]

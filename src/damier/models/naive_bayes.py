@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -17,8 +18,9 @@ from damier.models.codec import (
     Counts,
     FieldError,
     Model,
-    Share,
     Values,
+    Weight,
+    Weights,
     as_array,
     check_shape,
     read_used,
@@ -27,8 +29,69 @@ from damier.models.encoding import check_names
 from damier.models.notebook import bar_table, counted, level_bar
 from damier.models.partition import GroupPartition, IntervalPartition, Partition
 
+if TYPE_CHECKING:
+    from damier.criteria import Posterior
+
 # Rows times classes scored at once: fits the processor's cache, and bounds the memory of a wide prediction.
 _CHUNK_CELLS = 1 << 18
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class AveragedEvidence(Model):
+    """Evidence of one variable averaged over all its partitions, each by its posterior probability.
+
+    Parameters
+    ----------
+    elements : Partition
+        What partitions are made of: distinct values, or neighbouring ones put together. Groups are in the
+        order along which they are joined.
+    n_values : array of shape (n_elements,)
+        Distinct values of each element.
+    evidence : array of shape (n_elements, n_classes)
+        Log of the mean share of each class, minus the log of its frequency.
+    """
+
+    elements: Partition
+    n_values: Counts
+    evidence: FloatArray
+
+    def _check(self) -> None:
+        check_shape(self, "n_values", self.elements.n_parts)
+        check_shape(self, "evidence", self.elements.n_parts, len(self.elements.classes))
+
+    def _described(self) -> str:
+        return f"{self.elements.name}: {counted(self.elements.n_parts, 'element')}"
+
+    def posterior(self) -> Posterior:
+        """Average the class shares over all partitions of the elements."""
+        return posterior_of_elements(
+            self.elements.counts, self.n_values, ordered=isinstance(self.elements, IntervalPartition)
+        )
+
+
+def posterior_of_elements(counts: IntArray, n_values: IntArray, *, ordered: bool) -> Posterior:
+    """Average the class shares of elements over all partitions.
+
+    Parameters
+    ----------
+    counts : array of shape (n_elements, n_classes)
+        Rows of each element and class, in order.
+    n_values : array of shape (n_elements,)
+        Distinct values of each element.
+    ordered : bool
+        True for numbers. Values without an order are joined only with their neighbours, at the price of
+        groups.
+    """
+    from damier.criteria import interval_posterior, log_bell_table
+
+    if not ordered:
+        n_groups = len(n_values)
+        return interval_posterior(
+            counts, np.log(n_values.sum()) + log_bell_table(int(n_values.sum()), n_groups)[1:]
+        )
+    # A cut between two elements stands for those between their values.
+    stands_for = (n_values[1:] + n_values[:-1]) / 2
+    return interval_posterior(counts, stands_for=stands_for if len(stands_for) else None)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -41,11 +104,17 @@ class VariableEvidence(Model):
         The best partition, followed by other optima of the same variable when they are averaged: the mean
         over them of P(part | class) / P(part) is the variable's evidence.
     weight : float
-        Between 0 and 1; the evidence is multiplied by it.
+        Zero or more; the evidence is multiplied by it.
+    class_weights : array of shape (n_classes,), optional
+        Weights of the evidence for each class; ``weight`` is then their mean.
+    averaged : AveragedEvidence, optional
+        Evidence averaged over all partitions, which then stands in place of that of ``partitions``.
     """
 
     partitions: tuple[Partition, ...]
-    weight: Share = 1.0
+    weight: Weight = 1.0
+    class_weights: Weights | None = None
+    averaged: AveragedEvidence | None = None
 
     def _check(self) -> None:
         if not self.partitions:
@@ -59,8 +128,14 @@ class VariableEvidence(Model):
                     f"partitions[{i}]",
                     "the partitions averaged must be of one variable, over the same classes",
                 )
-        if not 0.0 <= self.weight <= 1.0:
-            raise FieldError("weight", f"must be between 0 and 1, got {self.weight}")
+        if not 0.0 <= self.weight < math.inf:
+            raise FieldError("weight", f"must be a number that is not negative, got {self.weight}")
+        if self.class_weights is not None:
+            check_shape(self, "class_weights", len(first.classes))
+        if self.averaged is not None:
+            elements = self.averaged.elements
+            if (elements.name, elements.classes, type(elements)) != (first.name, first.classes, type(first)):
+                raise FieldError("averaged", "not of the variable and the classes of the partition")
 
     def _described(self) -> str:
         return f"{self.partition._described()}, weight {self.weight:.2f}"
@@ -78,7 +153,17 @@ class VariableEvidence(Model):
     @property
     def informs(self) -> bool:
         """True if a value of the variable can change a prediction."""
-        return self.weight > 0.0 and self._refinement[0].n_parts > 1
+        return bool(np.any(self.multiplier > 0.0)) and self.parts.n_parts > 1
+
+    @property
+    def multiplier(self) -> FloatArray:
+        """What the evidence is multiplied by: the weight, or one weight per class."""
+        return np.array(self.weight) if self.class_weights is None else self.class_weights
+
+    @property
+    def parts(self) -> Partition:
+        """What ``apply`` sorts values into: all parts that differ in their evidence."""
+        return self._refinement[0] if self.averaged is None else self.averaged.elements
 
     @cached_property
     def _refinement(self) -> tuple[Partition, list[IntArray]]:
@@ -91,7 +176,14 @@ class VariableEvidence(Model):
     @cached_property
     def table(self) -> FloatArray:
         """Evidence of each part of ``apply`` for each class; the last row, for values never seen, is zero."""
+        if self.averaged is not None:
+            return np.vstack([self.averaged.evidence, np.zeros((1, len(self.partition.classes)))])
         return self._averaged([partition.evidence() for partition in self.partitions])
+
+    @cached_property
+    def scores(self) -> FloatArray:
+        """The table times the weights: what a value adds to the scores of the classes."""
+        return self.multiplier * self.table
 
     @property
     def table_without_the_row(self) -> FloatArray:
@@ -107,11 +199,11 @@ class VariableEvidence(Model):
 
     def apply(self, column: Column) -> IntArray:
         """Row of ``table`` of each value; -1 for a category never seen."""
-        return self._refinement[0].apply(column)
+        return self.parts.apply(column)
 
     def part_of(self, value: Any) -> int:
         """Row of ``table`` of one value."""
-        return self._refinement[0].part_of(value)
+        return self.parts.part_of(value)
 
 
 def _log_shares(scores: FloatArray) -> FloatArray:
@@ -278,7 +370,7 @@ class NaiveBayes(ClassifierModel):
             best, second = np.argsort(-scores, axis=1, kind="stable")[:, :2].T
             gains = np.empty((len(scores), len(active)))
             for k, variable in enumerate(active):
-                evidence = variable.weight * variable.table[parts[k][rows]]
+                evidence = variable.scores[parts[k][rows]]
                 every = np.arange(len(scores))
                 gains[:, k] = evidence[every, best] - evidence[every, second]
             strongest = np.argsort(-gains, axis=1, kind="stable")[:, :n]
@@ -303,13 +395,13 @@ class NaiveBayes(ClassifierModel):
         evidence = np.zeros((table.n_rows, len(self.variables), len(self.classes)))
         for k, column in zip(self._used, table, strict=True):
             variable = self.variables[k]
-            evidence[:, k] = (variable.weight * variable.table)[variable.apply(column)]
+            evidence[:, k] = variable.scores[variable.apply(column)]
         return evidence
 
     @cached_property
     def _weighted(self) -> list[FloatArray]:
         """Weighted evidence of each variable that informs."""
-        return [self.variables[k].weight * self.variables[k].table for k in self._used]
+        return [self.variables[k].scores for k in self._used]
 
     @cached_property
     def _used_names(self) -> list[str]:

@@ -197,11 +197,11 @@ def analyze(
 
 def _averaged(partitions: Sequence[Partition], table: Table, target: Target, run: Run) -> NaiveBayes:
     """Weight the partitions into a naive Bayes."""
+    from damier.fit.averaged import evidence_of_column
     from damier.fit.naive_bayes import naive_bayes, weight_variables
-    from damier.models import VariableEvidence
 
-    variables = [VariableEvidence((partition,)) for partition in partitions]
-    return naive_bayes(weight_variables(variables, table, target, run=run), target)
+    found = [evidence_of_column(table, k, target, best) for k, best in enumerate(partitions)]
+    return naive_bayes(weight_variables(found, table, target, run=run), target)
 
 
 def _one_truth(grid: DataGrid, partitions: Mapping[str, Partition]) -> DataGrid:

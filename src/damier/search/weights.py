@@ -375,7 +375,7 @@ def compression_weights(
         If the run is stopped before the first start is finished.
     """
     n_variables = len(tables)
-    order = _canonical_order(tables)
+    order = canonical_order(tables)
     problem = build_problem(
         [parts[k] for k in order],
         [tables[k] for k in order],
@@ -463,7 +463,7 @@ def empty_state(problem: Problem) -> State:
     )
 
 
-def _canonical_order(tables: list[FloatArray]) -> list[int]:
+def canonical_order(tables: list[FloatArray]) -> list[int]:
     """Variables in an order that does not depend on that of the columns: the strongest evidence first."""
     strength = [float(np.abs(table).sum()) for table in tables]
     return sorted(range(len(tables)), key=lambda k: (-strength[k], tables[k].shape[0]))

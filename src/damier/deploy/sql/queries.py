@@ -353,8 +353,8 @@ def _bayes_scores(plan: Plan, model: NaiveBayes) -> list[Node]:
     """Add the steps up to the score of each class less that of the first, and to the largest of them, m."""
     writer = plan.writer
     active = [v for v in model.variables if v.informs]
-    refined = [v._refinement[0] for v in active]
-    tables = [_reached(p, v.weight * v.table) for p, v in zip(refined, active, strict=True)]
+    refined = [v.parts for v in active]
+    tables = [_reached(p, v.scores) for p, v in zip(refined, active, strict=True)]
     tables = [table[:, 1:] - table[:, :1] for table in tables]
     priors = (model._log_prior[1:] - model._log_prior[0]).tolist()
     names = [plan.own(f"s{j}") for j in range(1, len(model.classes))]
@@ -436,8 +436,8 @@ def _write_class(plan: Plan, scores: Sequence[Node], classes: Sequence[Any]) -> 
 
 def _bayes_evidence(plan: Plan, model: NaiveBayes) -> exp.Select:
     names = distinct_names([f"{v.name}:{c}" for v in model.variables for c in model.classes])
-    tables = [v.weight * v.table for v in model.variables]
-    return _write_evidence(plan, [v._refinement[0] for v in model.variables], tables, names)
+    tables = [v.scores for v in model.variables]
+    return _write_evidence(plan, [v.parts for v in model.variables], tables, names)
 
 
 def _proba_names(classes: Sequence[Any]) -> list[str]:

@@ -1,0 +1,196 @@
+"""Weights of the variables of a naive Bayes, one per variable and class, by a convex problem.
+
+The score of class j is its log-frequency plus the sum over the variables k of w_kj e_kj, the evidence of the
+row's part times a weight that is not negative. The likelihood of the classes has no other maximum than the
+best one, so there is no search: the penalised likelihood is climbed with first derivatives.
+
+Each row is judged without itself: the evidence for its own class is that of its part without the row, and
+what this class loses, the others gain.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from damier.search.kernels import CodeArray, FloatArray, bare_kernel
+from damier.search.run import Run
+from damier.search.weights import build_problem, canonical_order
+
+# Price of the mean weight of a variable, in nats: a variable must be worth it, or its weight is zero.
+_PRICE = 0.5
+# Price of the squared distances between the weights of a variable and their mean.
+_SPREAD = 4.0
+_MOST_STEPS = 200
+# Relative gain of a step below which the weights do not change any more to speak of.
+_LEAST_GAIN = 1e-7
+
+
+class Rows(NamedTuple):
+    """Rows to be predicted, and the evidence that their parts bring.
+
+    The parts of all variables are numbered through: ``part[n, k]`` is a row of the three tables.
+    """
+
+    part: CodeArray  # (N, K)
+    target: CodeArray  # (N,)
+    weight: FloatArray  # (N,)
+    table: FloatArray  # (parts, J): evidence of each part for each class
+    own: FloatArray  # (parts, J): the same for a row's own class, without the row
+    shift: FloatArray  # (parts, J): what the other classes gain when the row is left out, by its class
+
+
+@bare_kernel
+def loss_and_slopes(
+    rows: Rows, log_prior: FloatArray, weights: FloatArray, weighted: FloatArray, slopes: FloatArray
+) -> float:
+    """Return minus the log-likelihood of the classes, and add its derivatives to ``slopes``.
+
+    Parameters
+    ----------
+    rows
+        What is to be predicted.
+    log_prior
+        Log-frequencies of the classes.
+    weights
+        One per variable and class.
+    weighted
+        Each row of the table times the weights of its variable; the last row is used for scores.
+    slopes
+        Derivatives by the weights; zero before.
+    """
+    n_rows, n_variables = rows.part.shape
+    n_classes = log_prior.size
+    scores = weighted[-1]
+    loss = 0.0
+    for n in range(n_rows):
+        y = rows.target[n]
+        for j in range(n_classes):
+            scores[j] = log_prior[j]
+        own = log_prior[y]
+        for k in range(n_variables):
+            p = rows.part[n, k]
+            shift = rows.shift[p, y]
+            own += weights[k, y] * rows.own[p, y]
+            for j in range(n_classes):
+                scores[j] += weighted[p, j] + weights[k, j] * shift
+        scores[y] = own
+        top = scores[0]
+        for j in range(1, n_classes):
+            top = max(top, scores[j])
+        total = 0.0
+        for j in range(n_classes):
+            scores[j] = math.exp(scores[j] - top)
+            total += scores[j]
+        loss += rows.weight[n] * (math.log(total) + top - own)
+        for j in range(n_classes):
+            scores[j] *= rows.weight[n] / total
+        mine = scores[y] - rows.weight[n]
+        scores[y] = 0.0
+        for k in range(n_variables):
+            p = rows.part[n, k]
+            shift = rows.shift[p, y]
+            for j in range(n_classes):
+                slopes[k, j] += scores[j] * (rows.table[p, j] + shift)
+            slopes[k, y] += mine * rows.own[p, y]
+    return loss
+
+
+def convex_weights(
+    parts: list[CodeArray],
+    tables: list[FloatArray],
+    own_tables: list[FloatArray],
+    shifts: list[FloatArray],
+    target: CodeArray,
+    log_prior: FloatArray,
+    row_weight: npt.NDArray[np.integer] | None = None,
+    *,
+    max_cells: int = 2_000_000,
+    run: Run,
+) -> FloatArray:
+    """Find the weights of the evidence of each variable for each class.
+
+    Parameters
+    ----------
+    parts
+        For each variable the part of each row.
+    tables
+        For each variable the evidence of each part for each class; the last row is for values never seen.
+    own_tables
+        The same evidence without the row itself, used for the row's own class.
+    shifts
+        For each part and class of the row, what the evidence for the other classes gains without the row.
+    target
+        Class of each row.
+    log_prior
+        Log-frequencies of the classes.
+    row_weight
+        Whole frequencies of the rows.
+    max_cells
+        Distinct rows times classes at most; of a larger table a subset of the rows, chosen by their content
+        and not by their order, is used instead.
+    run
+        Once it is stopped, the weights are those of the last step.
+
+    Returns
+    -------
+    array of shape (n_variables, n_classes)
+    """
+    from scipy.optimize import minimize
+
+    n_variables, n_classes = len(tables), log_prior.size
+    order = canonical_order(tables)
+    problem = build_problem(
+        [parts[k] for k in order],
+        [tables[k] for k in order],
+        [own_tables[k] for k in order],
+        target,
+        log_prior,
+        row_weight,
+        max_rows=max(1000, max_cells // n_classes),
+    )
+    rows = Rows(
+        part=np.ascontiguousarray(problem.part.T),
+        target=problem.target,
+        weight=problem.weight * (_total(row_weight, target) / problem.weight.sum()),
+        table=problem.table,
+        own=problem.own_table,
+        shift=np.concatenate([shifts[k] for k in order]),
+    )
+    variable_of = np.repeat(np.arange(n_variables), np.diff(problem.first))
+    weighted = np.empty((len(problem.table) + 1, n_classes))
+
+    def cost(flat: FloatArray) -> tuple[float, FloatArray]:
+        weights = flat.reshape(n_variables, n_classes)
+        np.multiply(problem.table, weights[variable_of], out=weighted[:-1])
+        slopes = np.zeros((n_variables, n_classes))
+        loss = loss_and_slopes(rows, problem.log_prior, weights, weighted, slopes)
+        mean = weights.mean(axis=1, keepdims=True)
+        apart = weights - mean
+        loss += _PRICE * mean.sum() + _SPREAD / 2 * (apart * apart).sum()
+        slopes += _PRICE / n_classes + _SPREAD * apart
+        return float(loss), slopes.ravel()
+
+    def stop_if_asked(_: object) -> None:
+        if run.stopped:
+            raise StopIteration
+
+    found = minimize(  # type: ignore[call-overload]
+        cost,
+        np.full(n_variables * n_classes, 0.5),
+        jac=True,
+        method="L-BFGS-B",
+        bounds=[(0.0, None)] * (n_variables * n_classes),
+        callback=stop_if_asked,
+        options={"maxiter": _MOST_STEPS, "ftol": _LEAST_GAIN},
+    )
+    weights = np.empty((n_variables, n_classes))
+    weights[order] = found.x.reshape(n_variables, n_classes)
+    return weights
+
+
+def _total(row_weight: npt.NDArray[np.integer] | None, target: CodeArray) -> float:
+    return float(target.size if row_weight is None else row_weight.sum())
