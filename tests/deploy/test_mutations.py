@@ -365,8 +365,8 @@ def test_spoilt_models_are_refused_in_our_words_or_score(kind):
         ("grid_ensemble", ["weights", [1.5, -0.5]], "weights: 1.5 is not between 0 and 1"),
         (
             "naive_bayes",
-            ["variables", 0, "weight", 2.0],
-            r"variables\[0\].weight: 2.0 is not between 0 and 1",
+            ["variables", 0, "weight", -2.0],
+            r"variables\[0\].weight: -2.0 is negative or not a number",
         ),
         ("naive_bayes", ["class_counts", 0, 0], "class_counts: a class holds rows"),
         ("balls", ["metric", "miles"], "metric: unknown distance 'miles'"),

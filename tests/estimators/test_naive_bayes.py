@@ -22,7 +22,7 @@ from damier import MODLDiscretizer, MODLEncoder, MODLGrouper, NaiveBayesClassifi
 from damier.deploy import load, save
 from damier.intake import read_table
 from damier.models import NaiveBayes
-from damier.search import weights
+from damier.search import class_weights, weights
 
 
 @parametrize_with_checks(
@@ -75,9 +75,9 @@ def by_hand(model, X):
 @pytest.mark.parametrize("group_classes", [False, True])
 def test_probabilities_are_the_papers_formula(group_classes):
     X, y = mixed()
-    classifier = NaiveBayesClassifier(group_classes=group_classes, averaging=None, average_starts=False).fit(
-        X, y
-    )
+    classifier = NaiveBayesClassifier(
+        group_classes=group_classes, averaging=None, evidence="best", average_starts=False
+    ).fit(X, y)
     new = pd.DataFrame(
         {"number": [0.5, np.nan, 9], "word": ["a", None, "never seen"], "noise": [0, 1, np.inf]}
     )
@@ -191,7 +191,10 @@ def test_summaries_by_column():
     assert list(classifier.levels_) == [*X.columns, "constant"]
     assert classifier.weights_.shape == (classifier.n_features_in_,)
     assert classifier.weights_[-1] == classifier.levels_["constant"] == 0.0
-    assert ((classifier.weights_ >= 0) & (classifier.weights_ <= 1)).all()
+    assert (classifier.weights_ >= 0).all()
+    np.testing.assert_allclose(classifier.class_weights_.mean(axis=1), classifier.weights_)
+    compressed = NaiveBayesClassifier(averaging="compression").fit(X, y).weights_
+    assert ((compressed >= 0) & (compressed <= 1)).all()
     assert classifier.feature_importances_.sum() == pytest.approx(1.0)
     assert (NaiveBayesClassifier(averaging=None).fit(X, y).weights_ == 1.0).all()
 
@@ -213,9 +216,39 @@ def test_pipelines_and_polars():
 def test_no_informative_column_predicts_the_frequencies():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(500, 3)), rng.integers(0, 2, 500)
-    classifier = NaiveBayesClassifier().fit(X, y)
+    classifier = NaiveBayesClassifier(evidence="best").fit(X, y)
     np.testing.assert_allclose(classifier.predict_proba(X), np.tile(np.bincount(y) / 500, (500, 1)))
     assert (classifier.feature_importances_ == 0).all()
+
+
+def test_noise_averaged_over_all_partitions_weighs_nothing():
+    """Of columns of noise nine in ten have a weight of exactly zero, and no probability moves far."""
+    rng = np.random.default_rng(1)
+    weights = []
+    for _ in range(20):
+        X, y = rng.normal(size=(300, 3)), rng.integers(0, 2, 300)
+        classifier = NaiveBayesClassifier().fit(X, y)
+        weights.append(classifier.weights_)
+        assert np.abs(classifier.predict_proba(X)[:, 1] - y.mean()).mean() < 0.1
+    assert np.mean(np.array(weights) == 0) > 0.85
+
+
+def test_a_smooth_trend_is_learned_better_from_all_partitions():
+    """Shares that rise slowly: the mean over all partitions is nearer to them than any single one."""
+    rng = np.random.default_rng(0)
+    x = rng.uniform(-3, 3, 400)
+    true = 1 / (1 + np.exp(-x))
+    y = rng.random(400) < true
+    apart = {
+        evidence: np.abs(
+            NaiveBayesClassifier(evidence=evidence, averaging=None)
+            .fit(x[:, None], y)
+            .predict_proba(x[:, None])[:, 1]
+            - true
+        ).mean()
+        for evidence in ("posterior", "best")
+    }
+    assert apart["posterior"] < 0.75 * apart["best"]
 
 
 def test_a_constant_target_is_refused():
@@ -279,13 +312,31 @@ def test_ctrl_c_while_weighting_keeps_the_finished_starts(monkeypatch):
 
     monkeypatch.setattr(weights, "search_weights", interrupted)
     first = 3
-    classifier = NaiveBayesClassifier().fit(X, y)
+    classifier = NaiveBayesClassifier(averaging="compression").fit(X, y)
     assert classifier.search_ended_ == "interrupted"
     assert len(calls) == 3
     assert 0 < classifier.weights_.max() <= 1
     first = 4  # the first start of a second fit
     with pytest.raises(KeyboardInterrupt):
-        NaiveBayesClassifier().fit(X, y)
+        NaiveBayesClassifier(averaging="compression").fit(X, y)
+
+
+def test_ctrl_c_while_climbing_keeps_the_weights_of_the_last_step(monkeypatch):
+    X, y = load_wine(return_X_y=True)
+    climb, calls = class_weights.loss_and_slopes, []
+
+    def interrupted(*arguments):
+        calls.append(None)
+        if len(calls) == 5:
+            _thread.interrupt_main()
+            time.sleep(0.5)
+        return climb(*arguments)
+
+    monkeypatch.setattr(class_weights, "loss_and_slopes", interrupted)
+    classifier = NaiveBayesClassifier().fit(X, y)
+    assert classifier.search_ended_ == "interrupted"
+    assert len(calls) < 10
+    assert classifier.score(X, y) > 0.9
 
 
 def test_ctrl_c_while_partitioning_is_an_interrupt_and_progress_counts_columns(monkeypatch):
