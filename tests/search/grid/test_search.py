@@ -6,6 +6,7 @@ import time
 import numpy as np
 import pytest
 
+from damier.search.axis.alone import partition_alone
 from damier.search.grid import starts
 from damier.search.grid.axes import polish
 from damier.search.grid.merge import greedy_merge
@@ -342,9 +343,38 @@ def test_an_axis_alone_is_the_best_of_all_its_partitions(categorical, n_classes)
         alone = Climber(problem, np.zeros(1, np.uint8))._alone(0)
         every = naive.axis_partitions(axes[0].n_values, categorical)
         best = min(naive_cost(axes, classes, n_classes, {0: np.array(parts)}) for parts in every)
-        assert alone.optimal
-        assert alone.cost == pytest.approx(best, abs=1e-9)
-        assert alone.cost == pytest.approx(search_alone(axes[0], classes, n_classes).cost, abs=1e-9)
+        cost = naive_cost(axes, classes, n_classes, {}) if alone is None else alone.cost
+        assert alone is None or alone.optimal
+        assert cost == pytest.approx(best, abs=1e-9)
+        assert cost == pytest.approx(search_alone(axes[0], classes, n_classes).cost, abs=1e-9)
+
+
+@pytest.mark.parametrize("n_values", [3, 12, 10_000])
+def test_many_axes_are_passed_over_only_where_one_part_is_best(n_values, monkeypatch):
+    """One kernel leaves but few of many axes of noise to the search proper, and none that informs."""
+    rng = np.random.default_rng(n_values)
+    n_rows, n_axes = 150, 300
+    classes = rng.integers(2, size=n_rows).astype(np.int32)
+    axes = [coded(rng.integers(n_values, size=n_rows)) for _ in range(n_axes)]
+    for k in range(0, 60, 3):  # from plain to drowned in noise; every other one in four parts
+        copied = rng.random(n_rows) < 1 - k / 60
+        x = np.where(copied, classes, rng.integers(2, size=n_rows)) + k % 2 * 2 * rng.integers(2, size=n_rows)
+        axes[k] = coded(x + 0.9 * rng.integers(n_values, size=n_rows) / n_values)
+    asked = []
+
+    def partition(*arguments, **options):
+        asked.append(1)
+        return partition_alone(*arguments, **options)
+
+    monkeypatch.setattr(starts, "partition_alone", partition)
+    climber = Climber(build_problem(axes, classes, 2), np.zeros(1, np.uint8))
+    informative = climber._informative()
+    assert len(informative) <= len(asked) < 100
+    monkeypatch.setattr(starts, "_MANY_AXES", n_axes + 1)
+    one_by_one = Climber(climber.problem, np.zeros(1, np.uint8))
+    assert informative == one_by_one._informative()
+    assert len(informative) > 5
+    assert len(asked) > n_axes  # by then each was asked for
 
 
 def test_the_price_of_an_axis_alone_is_that_of_the_grid():

@@ -239,6 +239,53 @@ def _solve_two(
 
 
 @kernel
+def undivided(
+    order: CodeArray, fresh: BoolArray, classes: CodeArray, axes: IntArray, table: FloatArray, penalty: float
+) -> BoolArray:
+    """Say of each of many axes whether one part is cheapest at ``penalty`` a part, two classes.
+
+    Parameters
+    ----------
+    order, fresh
+        For each axis, the rows in the order of its values, and whether a row begins a value.
+    classes
+        Class of each row.
+    axes
+        The axes asked for.
+    table, penalty
+        As in ``_solve_two``.
+    """
+    n_rows = order.shape[1]
+    whole = np.zeros(axes.shape[0], np.bool_)
+    cls = np.empty(n_rows, np.int32)
+    cnt = np.empty(n_rows, np.int64)
+    ptr = np.zeros(n_rows + 1, np.int64)
+    for a in range(axes.shape[0]):
+        rows, begins = order[axes[a]], fresh[axes[a]]
+        e = i = at = 0  # elements, entries and rows so far
+        pure = -1  # class of the last element if it has but one, else -1
+        while at < n_rows:
+            n = ones = 0
+            while at < n_rows and (n == 0 or not begins[at]):
+                ones += classes[rows[at]]
+                n += 1
+                at += 1
+            own = 0 if ones == 0 else 1 if ones == n else -1
+            if own >= 0 and own == pure:
+                cnt[i - 1] += n
+                continue
+            for j in range(2):
+                if own in (j, -1):
+                    cls[i], cnt[i] = j, ones if j == 1 else n - ones
+                    i += 1
+            e += 1
+            ptr[e] = i
+            pure = own
+        whole[a] = _solve_two(cls[:i], cnt[:i], ptr[: e + 1], table, penalty)[1].shape[0] == 1
+    return whole
+
+
+@kernel
 def hull_corners(cls: CodeArray, cnt: IntArray, ptr: IntArray, block: int) -> IntArray:
     """Elements where the path of two classes turns: corners of its hull, ``block`` elements at a time.
 

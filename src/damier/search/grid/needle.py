@@ -39,26 +39,41 @@ def _flip(signal: FloatArray, order: CodeArray, lo: int, hi: int) -> None:
 
 
 @inner
-def _climb_interval(signal: FloatArray, order: CodeArray, fresh: BoolArray, now: int, toll: float) -> int:
-    """Return where the best step of a numeric axis lies, 0 for none; `now` is where the present one does."""
-    total = 0.0
-    highest, lowest = 0.0, 0.0
-    high_at, low_at = np.int64(0), np.int64(0)
+def _steps(signal: FloatArray, order: CodeArray, fresh: BoolArray, now: int) -> tuple[float, float, float]:
+    """Return the sum of the signal less the step it has at `now`, its highest and its lowest prefix sum."""
+    total, highest, lowest = 0.0, 0.0, 0.0
     for i in range(order.shape[0]):
-        if fresh[i]:
-            if total > highest:
-                highest = total
-                high_at = np.int64(i)
-            elif total < lowest:
-                lowest = total
-                low_at = np.int64(i)
+        reached = total if fresh[i] else 0.0
+        highest = reached if reached > highest else highest
+        lowest = reached if reached < lowest else lowest
         weight = signal[order[i]]
         total += -weight if i < now else weight
-    best, at = abs(total) + toll, np.int64(0)
+    return total, highest, lowest
+
+
+@inner
+def _where(signal: FloatArray, order: CodeArray, fresh: BoolArray, now: int, prefix: float) -> int:
+    """Return the first place where a value begins and the prefix sum is the one given."""
+    total = 0.0
+    for i in range(order.shape[0]):
+        if fresh[i] and total == prefix:
+            return np.int64(i)
+        weight = signal[order[i]]
+        total += -weight if i < now else weight
+    return np.int64(0)
+
+
+@inner
+def _climb_interval(signal: FloatArray, order: CodeArray, fresh: BoolArray, now: int, toll: float) -> int:
+    """Return where the best step of a numeric axis lies, 0 for none; `now` is where the present one does."""
+    total, highest, lowest = _steps(signal, order, fresh, now)
+    best, prefix = abs(total) + toll, 0.0
     if abs(total - 2.0 * highest) > best:
-        best, at = abs(total - 2.0 * highest), high_at
+        best, prefix = abs(total - 2.0 * highest), highest
     if abs(total - 2.0 * lowest) > best:
-        at = low_at
+        prefix = lowest
+    # Few axes have a step worth its place, which only a second scan finds.
+    at = np.int64(0) if prefix == 0.0 else _where(signal, order, fresh, now, prefix)
     if at != now:
         _flip(signal, order, min(at, now), max(at, now))
     return at

@@ -15,18 +15,21 @@ from typing import Any
 import numpy as np
 
 from damier.search.axis.alone import Alone, partition_alone
+from damier.search.axis.exact import undivided
 from damier.search.grid.axes import polish
 from damier.search.grid.merge import greedy_merge
 from damier.search.grid.needle import climb, screen
 from damier.search.grid.problem import put_aside
 from damier.search.grid.state import EPSILON, Problem, Solution, StopFlag, load_parts, new_grid, new_work
-from damier.search.kernels import BoolArray, CodeArray, FloatArray, IntArray, WordArray
+from damier.search.kernels import BoolArray, CodeArray, FloatArray, IntArray, WordArray, factorial_table
 
 _JITTER = 0.15
 _SCREEN_ROWS = 2048
 _SCREEN_WORDS = 12_000_000
 _CLIMB_ROWS = 3_000_000
 _LARGEST_SUBSET = 6
+# So many axes are looked at by one kernel before any is partitioned by itself.
+_MANY_AXES = 256
 
 
 @dataclass(frozen=True)
@@ -44,10 +47,13 @@ class Climber:
     """One thread's memory, and the starts it can be asked for.
 
     Every start takes its own random generator and returns the grid it ended with. The partition of each axis
-    alone is kept in ``alone``, which the climbers of one search share: it is the same whoever finds it.
+    alone, None if it is one part, is kept in ``alone``, which the climbers of one search share: it is the
+    same whoever finds it.
     """
 
-    def __init__(self, problem: Problem, stop: StopFlag, alone: dict[int, Alone] | None = None) -> None:
+    def __init__(
+        self, problem: Problem, stop: StopFlag, alone: dict[int, Alone | None] | None = None
+    ) -> None:
         self.problem = problem
         self.alone = {} if alone is None else alone
         self.grid = new_grid(problem)
@@ -114,19 +120,26 @@ class Climber:
                 break
         return put_aside(self.problem, self.grid)
 
-    def _alone(self, axis: int) -> Alone:
-        """Return the best partition of an axis by itself, at the cost it has as the only one selected."""
+    def _penalty(self, axis: int, most: int) -> FloatArray:
+        """Return what 1 .. ``most`` parts of an axis cost when it is the only one selected."""
+        penalty = self.problem.axis_prior[self.problem.prior_row[axis], 1 : most + 1].copy()
+        penalty[0] += self.problem.selection[0]
+        penalty[1:] += self.problem.selection[1]
+        return penalty
+
+    def _alone(self, axis: int) -> Alone | None:
+        """Return the best partition of an axis by itself, None if that is one part."""
         if axis not in self.alone:
-            problem, order = self.problem, self.problem.order[axis]
-            prior = problem.axis_prior[problem.prior_row[axis], 1 : problem.n_values[axis] + 1]
-            self.alone[axis] = partition_alone(
+            problem, n_values = self.problem, int(self.problem.n_values[axis])
+            found = partition_alone(
                 self._codes(axis),
-                int(problem.n_values[axis]),
-                problem.classes[order],
+                n_values,
+                problem.classes[problem.order[axis]],
                 problem.n_classes,
-                prior + np.where(np.arange(prior.size) > 0, problem.selection[1], problem.selection[0]),
+                self._penalty(axis, n_values),
                 ordered=not problem.categorical[axis],
             )
+            self.alone[axis] = found if len(found.counts) > 1 else None
         return self.alone[axis]
 
     def _codes(self, axis: int) -> CodeArray:
@@ -136,6 +149,12 @@ class Climber:
             sizes = np.diff(self.problem.value_start[values.start : values.stop + 1])
             return np.repeat(np.arange(sizes.size, dtype=np.int32), sizes)
         return (np.cumsum(self.problem.fresh[axis]) - 1).astype(np.int32)
+
+    def _set_alone(self, axis: int) -> None:
+        """Give an axis of the grid the parts it has by itself."""
+        alone = self._alone(axis)
+        if alone is not None:
+            self._set_parts(axis, alone.parts)
 
     def _set_parts(self, axis: int, parts: IntArray) -> None:
         """Give an axis of the grid the parts of its values."""
@@ -149,14 +168,29 @@ class Climber:
 
     def _informative(self) -> list[int]:
         """List the axes that inform alone, the most informative first."""
+        self._pass_over_undivided()
         found = []
         for axis in self.axes.tolist():
             if self.stop[0]:
                 break
             alone = self._alone(axis)
-            if len(alone.counts) > 1:
+            if alone is not None:
                 found.append((alone.cost, axis))
         return [axis for _, axis in sorted(found)]
+
+    def _pass_over_undivided(self) -> None:
+        """Prove of most of many axes at once that one part is best."""
+        problem = self.problem
+        unknown = [k for k in self.axes.tolist() if k not in self.alone and not problem.categorical[k]]
+        if problem.n_classes != 2 or len(unknown) < _MANY_AXES:
+            return
+        axes = np.array(unknown, dtype=np.int64)
+        penalty = self._penalty(unknown[0], problem.axis_prior.shape[1] - 1)
+        # No number of parts costs less for each part beyond the first: best at this slope is best at all.
+        slope = float(((penalty[1:] - penalty[0]) / np.arange(1, penalty.size)).min())
+        table = factorial_table(self.n_rows + problem.n_classes)
+        whole = undivided(problem.order, problem.fresh, problem.classes, axes, table, slope)
+        self.alone.update(dict.fromkeys(axes[whole].tolist()))
 
     def _values(self, axis: int) -> slice:
         base = int(self.problem.first_value[axis])
@@ -166,7 +200,7 @@ class Climber:
         """Cross the partitions the most informative axes have alone."""
         self.grid.n_parts[:] = 1
         for axis in self._informative()[: self.log2_rows]:
-            self._set_parts(axis, self._alone(axis).parts)
+            self._set_alone(axis)
         return self._settle(rng)
 
     def cross(self, parts: Sequence[IntArray], seed: int) -> Solution:
@@ -183,7 +217,7 @@ class Climber:
             return self.null()
         first = informative[0] if start.amount >= 1 else int(rng.choice(sorted(informative)))
         self.grid.n_parts[:] = 1
-        self._set_parts(first, self._alone(first).parts)
+        self._set_alone(first)
         load_parts(self.problem, self.grid, self.work)
         self._polish(rng, self.axes, True)
         return self._settle_as_is(rng)
