@@ -71,8 +71,8 @@ def cross_validated_scores(
     >>> from damier.intake import read_table, read_target
     >>> table = read_table({"size": list(range(100))})
     >>> scores = cross_validated_scores(table, read_target([0] * 50 + [1] * 50), run=Run())
-    >>> scores["accuracy"], scores["majority"], scores["weights"]
-    (0.99, 0.5, {'size': 1.0})
+    >>> scores["accuracy"], scores["majority"], list(scores["weights"])
+    (0.99, 0.5, ['size'])
     """
     rows = _sample(target, max(_LEAST_ROWS, _MOST_VALUES // table.n_columns))
     kept, codes = table.take(rows), target.codes[rows].astype(np.int64)

@@ -23,6 +23,7 @@ from damier.models.codec import (
     Weights,
     as_array,
     check_shape,
+    distinct_names,
     read_used,
 )
 from damier.models.encoding import check_names
@@ -67,6 +68,41 @@ class AveragedEvidence(Model):
         return posterior_of_elements(
             self.elements.counts, self.n_values, ordered=isinstance(self.elements, IntervalPartition)
         )
+
+    def curve(self, coverage: float = 0.9, backend: str | None = None) -> Any:
+        """Class shares along the variable, as a table.
+
+        Parameters
+        ----------
+        coverage : float, default=0.9
+            Probability that a share lies between ``low`` and ``high``, of a beta distribution with the mean
+            and the deviation of the share.
+        backend : {"pandas", "polars", "pyarrow", "dict"}, optional
+            Library of the table; by default that of the frame that was fitted, else the first installed.
+
+        Returns
+        -------
+        frame
+            One row per element: its label, its rows, mean, low and high share of each class, and the
+            probability of a cut behind it.
+        """
+        from scipy.special import betaincinv
+
+        found = self.posterior()
+        mean, variance = found.shares, np.maximum(found.deviations**2, 1e-18)
+        both = np.maximum(mean * (1 - mean) / variance - 1, 1e-9)
+        low, high = (
+            betaincinv(both * mean, both * (1 - mean), q) for q in ((1 - coverage) / 2, (1 + coverage) / 2)
+        )
+        names, columns = (
+            ["element", "count"],
+            [self.elements.labels, self.elements.counts.sum(axis=1).tolist()],
+        )
+        for j, c in enumerate(self.elements.classes):
+            names += [f"share {c}", f"low {c}", f"high {c}"]
+            columns += [mean[:, j].tolist(), low[:, j].tolist(), high[:, j].tolist()]
+        columns.append([*found.cuts.tolist(), 0.0])
+        return self._frame(dict(zip(distinct_names([*names, "cut"]), columns, strict=True)), backend)
 
 
 def posterior_of_elements(counts: IntArray, n_values: IntArray, *, ordered: bool) -> Posterior:
@@ -136,6 +172,13 @@ class VariableEvidence(Model):
             elements = self.averaged.elements
             if (elements.name, elements.classes, type(elements)) != (first.name, first.classes, type(first)):
                 raise FieldError("averaged", "not of the variable and the classes of the partition")
+            object.__setattr__(first, "_averaged", self.averaged)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Take up what was pickled; the best partition knows its averages again."""
+        self.__dict__.update(state)
+        if self.averaged is not None:
+            object.__setattr__(self.partition, "_averaged", self.averaged)
 
     def _described(self) -> str:
         return f"{self.partition._described()}, weight {self.weight:.2f}"

@@ -154,6 +154,44 @@ class Partition(Model):
         # A part without a labeled row (semi-supervision) has no evidence.
         return np.where(parts > 0, np.log(smoothed) - np.log(np.maximum(parts, 1) / rows), 0.0)
 
+    # Set by the naive Bayes that holds the partition, where its evidence is averaged over all partitions.
+    _averaged: ClassVar[Any] = None
+
+    def posterior(self, coverage: float = 0.9, backend: str | None = None) -> Any:
+        """Class shares along the variable, averaged over all partitions: where there is doubt, and how much.
+
+        Of partitions in a naive Bayes whose evidence is averaged, as it is by default.
+
+        Parameters
+        ----------
+        coverage : float, default=0.9
+            Probability that a share lies between ``low`` and ``high``.
+        backend : {"pandas", "polars", "pyarrow", "dict"}, optional
+            Library of the table; by default that of the frame that was fitted, else the first installed.
+
+        Returns
+        -------
+        frame
+            One row per element (distinct value, or some neighbouring ones): label, rows, mean, low and high
+            share of each class, and the probability of a cut behind it.
+
+        Examples
+        --------
+        >>> from damier import NaiveBayesClassifier
+        >>> classifier = NaiveBayesClassifier().fit({"age": list(range(20))}, [0] * 10 + [1] * 10)
+        >>> curve = classifier.partitions_["age"].posterior(backend="dict")
+        >>> [round(share, 2) for share in curve["share 1"][7:13]]
+        [0.12, 0.13, 0.2, 0.8, 0.87, 0.88]
+        >>> round(curve["cut"][9], 2)
+        0.78
+        """
+        if self._averaged is None:
+            raise ValueError(
+                f"the partition of {self.name!r} was found alone: fit a NaiveBayesClassifier with "
+                "evidence='posterior', its partitions_ have a posterior."
+            )
+        return self._averaged.curve(coverage, backend)
+
     def to_frame(self, backend: str | None = None) -> Any:
         """Parts as a table: label, rows, then rows and share of each class.
 

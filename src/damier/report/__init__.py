@@ -5,7 +5,7 @@ from damier.report.coclustering import render_coclustering, summarize_coclusteri
 from damier.report.explore import Report, explore
 from damier.report.grid import grid_lines, summarize_grid, summarize_pairs
 from damier.report.page import render_page
-from damier.report.plots import plot_cover
+from damier.report.plots import plot_cover, plot_posterior
 from damier.report.summary import summarize
 from damier.report.table import classifier_line, remark_lines, variables_table
 
@@ -16,6 +16,7 @@ __all__ = [
     "explore",
     "grid_lines",
     "plot_cover",
+    "plot_posterior",
     "remark_lines",
     "render_coclustering",
     "render_page",

@@ -12,6 +12,7 @@ from damier.models.balls import BallPartition
 from damier.models.coclustering import CoclusteringModel
 from damier.models.linf.columns import UNIT
 from damier.models.linf.model import LinfModel, axis_text
+from damier.models.partition import IntervalPartition, Partition
 
 _COVERED, _MISSED, _MIXED = "#1f6fb4", "#e0a100", "#b5b5b5"
 
@@ -189,3 +190,37 @@ def cover_bins(model: LinfModel, cover: int, X: Any, y: Any) -> tuple[IntArray, 
 
 def _short(text: str, most: int = 60) -> str:
     return text if len(text) <= most else text[: most - 4].rstrip() + " ..."
+
+
+def plot_posterior(partition: Partition, of: Any = None, ax: Any = None) -> Any:
+    """Draw the share of a class along a variable: averaged over all partitions, and in the best one.
+
+    Parameters
+    ----------
+    partition : IntervalPartition or GroupPartition
+        Of a naive Bayes with averaged evidence.
+    of : a class, optional
+        By default the last one.
+    ax : matplotlib axes, optional
+    """
+    ax = _axes(ax)
+    classes = [str(c) for c in partition.classes]
+    name = classes[-1] if of is None else str(of)
+    if name not in classes:
+        raise ValueError(f"no class {name!r}; the classes are {', '.join(classes)}")
+    curve = partition.posterior(backend="dict")
+    rows = np.cumsum([0, *curve["count"]])
+    best = partition.counts[:, classes.index(name)] / np.maximum(partition.counts.sum(axis=1), 1)
+    low, mean, high = (
+        np.append(curve[f"{what} {name}"], curve[f"{what} {name}"][-1]) for what in ("low", "share", "high")
+    )
+    ax.fill_between(rows, low, high, step="post", color=_COVERED, alpha=0.25, linewidth=0, label="90%")
+    ax.step(rows, mean, where="post", color=_COVERED, label="all partitions")
+    if isinstance(partition, IntervalPartition):
+        ends = np.cumsum([0, *partition.counts.sum(axis=1)])
+        ax.step(ends, np.append(best, best[-1]), where="post", color=_MISSED, label="best partition")
+    ax.set_xlabel(f"{partition.name}: rows in order")
+    ax.set_ylabel(f"share of {name}")
+    ax.set_ylim(0, 1)
+    ax.legend()
+    return ax
