@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from scipy import sparse
 
-from damier.criteria import coclustering_cost
+from damier.criteria import unsupervised_grid_cost
 from damier.intake import CategoricalColumn, Target
-from damier.intake.table import FloatArray
+from damier.intake.table import FloatArray, IntArray
 from damier.models.coclustering import (
     CoclusterAxis,
     CoclusteringModel,
@@ -49,10 +51,7 @@ def fit_coclustering(
     present = [np.flatnonzero(total) for total in totals]
     if len(present[0]) == 0:
         raise ValueError("The table holds no instance: every count is zero.")
-    held = counts
-    if any(len(kept) < n for kept, n in zip(present, counts.shape, strict=True)):
-        held = counts[present[0]][:, present[1]]
-    found = search_coclustering(held, seed=seed, effort=effort, run=run)
+    found = search_coclustering(_without_empty(counts, present), seed=seed, effort=effort, run=run)
     axes = []
     for side in (0, 1):
         labels = np.full(counts.shape[side], -1, dtype=np.int64)
@@ -68,16 +67,15 @@ def fit_coclustering(
                 typicality=typicality,
             )
         )
-    entries = held.tocoo()
-    cells = np.zeros([axis.n_clusters for axis in axes], dtype=np.int64)
-    np.add.at(cells, tuple(found.labels[side][entries.coords[side]] for side in (0, 1)), entries.data)
-    cost = coclustering_cost(held, *found.labels)
+    sides_held = [total[kept] for total, kept in zip(totals, present, strict=True)]
+    cost = _cost(found.cells, found.labels, sides_held)
+    one_block = [np.zeros(len(kept), dtype=np.int64) for kept in present]
     return CoclusteringModel(
         rows=axes[0],
         columns=axes[1],
-        cells=cells,
+        cells=found.cells,
         cost=cost,
-        null_cost=coclustering_cost(held, *(np.zeros(n) for n in held.shape)),
+        null_cost=_cost(found.cells.sum(keepdims=True), one_block, sides_held),
         best_cost=cost,
         merges=Merges(
             axes=found.tree.axes.astype(np.int64),
@@ -87,6 +85,22 @@ def fit_coclustering(
         ),
         counts_name=counts_name,
     )
+
+
+def _without_empty(counts: Any, present: Sequence[IntArray]) -> Any:
+    """Leave out the rows and columns without an instance; in 32 bits, which hold every index and count."""
+    rows, columns = present
+    places = np.zeros(counts.shape[1], dtype=np.int32)
+    places[columns] = np.arange(len(columns))
+    start = counts.indptr[np.append(rows, counts.shape[0])]
+    shape = len(rows), len(columns)
+    return sparse.csr_array((counts.data.astype(np.int32), places[counts.indices], start), shape=shape)
+
+
+def _cost(cells: IntArray, labels: Sequence[IntArray], totals: Sequence[IntArray]) -> float:
+    """Price a coclustering by its blocks: the entries of the table need not be gone through again."""
+    held = np.nonzero(cells)
+    return unsupervised_grid_cost(np.column_stack(held), cells[held], list(zip(labels, totals, strict=True)))
 
 
 def label_clusters(model: CoclusteringModel, target: Target, *, balanced: bool) -> LabeledCoclustering:

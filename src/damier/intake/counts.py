@@ -40,7 +40,9 @@ def read_counts(X: Any) -> Any:
     table = sparse.csr_array(X)
     if table.dtype.kind not in "iufb":
         raise ValueError(f"Counts must be numbers, got {table.dtype}. For pairs of names pass a frame.")
-    table.sum_duplicates()
+    if not table.has_canonical_format:
+        table = table.copy()  # what the caller holds stays as it is
+        table.sum_duplicates()
     data = table.data
     wrong = ~(data >= 0) | (data != np.floor(data)) if data.dtype.kind == "f" else data < 0
     if wrong.any():
@@ -51,8 +53,11 @@ def read_counts(X: Any) -> Any:
             "values, or pass 0/1 for presence."
         )
     _check_total(data)
-    table = sparse.csr_array((data.astype(np.int64), table.indices, table.indptr), shape=table.shape)
-    table.eliminate_zeros()
+    data = data.astype(np.int64, copy=False)
+    table = sparse.csr_array((data, table.indices, table.indptr), shape=table.shape)
+    if not data.all():
+        table = table.copy()
+        table.eliminate_zeros()
     return table
 
 

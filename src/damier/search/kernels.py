@@ -25,6 +25,8 @@ CodeArray = npt.NDArray[np.int32]
 WordArray = npt.NDArray[np.uint64]
 FloatArray = npt.NDArray[np.float64]
 BoolArray = npt.NDArray[np.bool_]
+# `Run.stop`: not zero once the search must end.
+FlagArray = npt.NDArray[np.uint8]
 
 
 class _Cache(FunctionCache):  # type: ignore[misc]

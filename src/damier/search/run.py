@@ -92,6 +92,9 @@ class Run:
         How the search ended.
     n_interrupts : int
         How many times Ctrl-C came.
+    search_seconds, finish_seconds : float
+        How long the search took by the clock, and what came after it, which no time limit cuts short; known
+        when `call` has returned.
 
     Examples
     --------
@@ -112,6 +115,7 @@ class Run:
         self.stop = np.zeros(1, dtype=np.uint8)
         self.ended: SearchEnd = "complete"
         self.n_interrupts = 0
+        self.search_seconds = self.finish_seconds = math.nan
         self._inside = False
         self._pool: ThreadPoolExecutor | None = None
         self._messages: queue.SimpleQueue[Progress | None] = queue.SimpleQueue()
@@ -144,6 +148,8 @@ class Run:
     def stop_clock(self) -> None:
         """Say that the search is over: what follows, wrapping up, is not limited."""
         self._deadline = math.inf
+        if math.isnan(self.search_seconds):
+            self.search_seconds = self.seconds
 
     def report(
         self,
@@ -247,6 +253,9 @@ class Run:
                     self._end("interrupted")
                     raise
             thread.join()
+            if math.isnan(self.search_seconds):
+                self.search_seconds = self.seconds
+            self.finish_seconds = self.seconds - self.search_seconds
         finally:
             self._inside = False
             if self._pool is not None:

@@ -14,12 +14,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from damier.search.kernels import (
     GOLDEN,
     BoolArray,
     CodeArray,
+    FlagArray,
     FloatArray,
     IntArray,
     WordArray,
@@ -30,7 +30,6 @@ from damier.search.kernels import (
     mix,
 )
 
-FlagArray = npt.NDArray[np.uint8]
 BallList = tuple[CodeArray, FloatArray, WordArray]
 
 WIDTH = 256  # centres per wave: four words per node

@@ -19,7 +19,16 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from damier.search.kernels import CodeArray, FloatArray, IntArray, bare_kernel, inner, kernel, log_factorial
+from damier.search.kernels import (
+    CodeArray,
+    FlagArray,
+    FloatArray,
+    IntArray,
+    bare_kernel,
+    inner,
+    kernel,
+    log_factorial,
+)
 
 SideArray = npt.NDArray[np.int8]
 SingleArray = npt.NDArray[np.float32]
@@ -32,7 +41,8 @@ class Profiles(NamedTuple):
     """Values of this axis: profiles, instances, clusters.
 
     The profile of value ``v`` is ``cluster[e]``, ``counts[e]`` for ``e`` from ``start[v]`` on, ``lengths[v]``
-    of them; ``totals[v]`` are its instances and ``labels[v]`` is its cluster.
+    of them; ``totals[v]`` are its instances and ``labels[v]`` is its cluster. ``stop`` is not zero once work
+    on them must end.
     """
 
     start: IntArray
@@ -41,6 +51,7 @@ class Profiles(NamedTuple):
     counts: CodeArray
     totals: IntArray
     labels: CodeArray
+    stop: FlagArray
 
 
 class Clusters(NamedTuple):
@@ -266,12 +277,14 @@ def redraw_labels(
     """Take each value of ``order`` out and put it where cost less ``noise[i]`` is least, worse or not.
 
     With Gumbel noise times a temperature this draws the cluster with probability exp(-cost / temperature).
-    Any empty cluster may be opened.
+    Any empty cluster may be opened. Once ``values.stop`` is set the rest stay where they are.
     """
     T, N, m, size, lf = clusters
     J = T.shape[1]
     score = np.empty(J, np.float64)
     for i in range(order.shape[0]):
+        if values.stop[0]:
+            return
         v = order[i]
         a = values.labels[v]
         begin = values.start[v]
@@ -351,6 +364,8 @@ def _change_sides(
     for _ in range(passes):
         changed = False
         for i in range(order.shape[0]):
+            if profiles.stop[0]:
+                return
             s = np.int64(side[i])
             if halves.values[s] == 1:
                 continue
@@ -382,7 +397,7 @@ def split_clusters(
     1]]`` and deals them to two sides, on even tries as ``deals[t]`` says, on odd ones to the side where each
     costs less; then values change sides, ``passes`` times at most. ``changes`` receives the best cost change
     (cells and clusters; the term of the numbers of clusters left out), ``sides`` the side of each value, 0
-    or 1.
+    or 1. Both are of no use once ``profiles.stop`` is set.
     """
     T, N, _, _, lf = clusters
     K = T.shape[0]
@@ -399,6 +414,8 @@ def split_clusters(
             before -= log_factorial(lf, T[k, j])
         side = np.empty(n_members, np.int8)
         for t in range(orders.shape[0]):
+            if profiles.stop[0]:
+                return
             order = orders[t, start:stop]
             for s in range(2):
                 instances[s] = 0

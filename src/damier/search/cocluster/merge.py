@@ -17,6 +17,7 @@ import numpy as np
 from damier.search.cocluster.kernels import SideArray, cluster_cost
 from damier.search.kernels import (
     CodeArray,
+    FlagArray,
     FloatArray,
     IntArray,
     allocating_inner,
@@ -58,12 +59,14 @@ class MergeTree(NamedTuple):
 
 
 @kernel
-def fill_pairs(first: int, step: int, side: Side, lf: FloatArray) -> None:
-    """Fill the lines ``first``, ``first + step``, ... of ``side.D``."""
+def fill_pairs(first: int, step: int, side: Side, lf: FloatArray, stop: FlagArray) -> None:
+    """Fill the lines ``first``, ``first + step``, ... of ``side.D``, until ``stop`` is set."""
     T, N, m, D = side.T, side.N, side.m, side.D
     J = T.shape[0]
     alone, largest = _line_terms(T, lf)
     for a in range(first, J, step):
+        if stop[0]:
+            return
         for b in range(a + 1, J):
             d = cluster_cost(lf, N[a] + N[b], m[a] + m[b])
             d -= cluster_cost(lf, N[a], m[a]) + cluster_cost(lf, N[b], m[b])
@@ -234,12 +237,18 @@ def _merge_lines(a: int, b: int, n_live: int, side: Side, n_other: int, other: S
 
 @kernel
 def merge_down(
-    sides: tuple[Side, Side], n_instances: int, patience: int, lf: FloatArray, tree: MergeTree
+    sides: tuple[Side, Side],
+    n_instances: int,
+    patience: int,
+    lf: FloatArray,
+    tree: MergeTree,
+    stop: FlagArray,
 ) -> int:
     """Merge the cheapest pair until one block is left or ``patience`` merges bring no new best; count them.
 
     ``sides`` are the rows and the columns, all clusters live, ``nearest`` still to be found; they are used
-    up. ``tree`` receives the merges, with room for all down to one block.
+    up. ``tree`` receives the merges, with room for all down to one block. No more are made once
+    ``stop`` is set.
     """
     n_live = np.empty(2, np.int64)
     for axis in range(2):
@@ -250,7 +259,7 @@ def merge_down(
     total = 0.0
     lowest = 0.0
     since = 0
-    while n_live[0] * n_live[1] > 1 and since < patience:
+    while n_live[0] * n_live[1] > 1 and since < patience and not stop[0]:
         grid = _log_grid(n_instances, n_live[0] * n_live[1])
         least = np.inf
         chosen = 0

@@ -36,10 +36,11 @@ _FEW_VALUES = 128
 
 @dataclass(frozen=True, slots=True)
 class FoundCoclustering:
-    """Clusters of each row and column, how typical each is of its cluster, and the merges to one block."""
+    """Clusters of each row and column, how typical each is of its cluster, the blocks and the merges."""
 
     labels: tuple[IntArray, IntArray]
     typicality: tuple[FloatArray, FloatArray]
+    cells: IntArray
     tree: MergeTree
     n_rounds: int
 
@@ -109,7 +110,9 @@ class _Schedule:
         """Clusters of the singular vectors, then moves."""
         search = self.search
         for axis, points in zip(search.axes, search.vectors(), strict=True):
-            axis.labels = nearest_centres(points, min(n_centres, max(1, axis.n_values // 4)), search.rng)
+            axis.labels = nearest_centres(
+                points, min(n_centres, max(1, axis.n_values // 4)), search.rng, search.run
+            )
             axis.close_gaps()
         for _ in range(3):
             self._move_both(1)
@@ -178,12 +181,12 @@ class _Schedule:
         """From the best state: moves until they gain next to nothing, merges down to one block."""
         self.search.labels = self.best_labels
         try:
-            while self._move_both(10) < -2e-6 * abs(self.best_cost):
+            while not self.search.run.stopped and self._move_both(10) < -2e-6 * abs(self.best_cost):
                 pass
         except Stopped:
             for axis in self.search.axes:
                 axis.close_gaps()
-        self.search.run.stop_clock()
+        self.search.end()
         n_kept, tree = self.search.merge()
         while n_kept:
             n_kept, tree = self.search.merge()
@@ -213,20 +216,25 @@ def search_coclustering(
     try:
         schedule.search_all()
     except Stopped:
+        search.end()
         if schedule.n_rounds == 0:
             search.merge()  # there may be nothing better yet than what this makes of the start
         schedule.note("stopped")
     tree = schedule.finish()
     typicality = search.typicality(0), search.typicality(1)
+    found = search.cells()
+    cells = np.empty(found.shape, np.int64)
     kept, gone = tree.kept.copy(), tree.gone.copy()
-    labels = []
+    labels, order = [], []
     for number, axis in enumerate(search.axes):
         places = _reading_order(tree, number, axis.n_clusters)
         labels.append(places[axis.labels])
+        order.append(places)
         of_axis = tree.axes == number
         kept[of_axis], gone[of_axis] = places[kept[of_axis]], places[gone[of_axis]]
+    cells[np.ix_(*order)] = found
     return FoundCoclustering(
-        (labels[0], labels[1]), typicality, tree._replace(kept=kept, gone=gone), schedule.n_rounds
+        (labels[0], labels[1]), typicality, cells, tree._replace(kept=kept, gone=gone), schedule.n_rounds
     )
 
 

@@ -18,6 +18,7 @@ from damier.criteria import log_bell_table, log_factorials
 from damier.search.cocluster.kernels import (
     Clusters,
     Profiles,
+    SingleArray,
     apply_moves,
     count_profiles,
     fill_cells,
@@ -77,7 +78,8 @@ class Axis:
 class CoclusteringSearch:
     """State and steps of one search; `search_coclustering` is the way in.
 
-    A step that was begun is finished, whatever `run` says: between steps the state is whole.
+    A step looks at `stop`, and raises `Stopped` where it is set. The state is whole then: what a step did by
+    that time, or had before.
 
     Parameters
     ----------
@@ -85,6 +87,11 @@ class CoclusteringSearch:
         Every row and every column has an entry, and the counts sum to less than 2^31.
     rng : numpy.random.Generator
     run : Run
+
+    Attributes
+    ----------
+    stop : array of one uint8
+        That of `run`, until the search is over: what is done after that, is done to the end.
     """
 
     def __init__(self, table: sparse.csr_array, rng: np.random.Generator, run: Run) -> None:
@@ -94,6 +101,7 @@ class CoclusteringSearch:
         self.n_instances = int(self.rows.totals.sum())
         self.rng = rng
         self.run = run
+        self.stop = run.stop
         longest = self.n_instances + max(self.rows.n_values, self.columns.n_values) + 1
         self.lf: FloatArray = log_factorials(min(_TABLE_LIMIT, longest))
         n_entries = len(self.rows.entries)
@@ -103,7 +111,7 @@ class CoclusteringSearch:
         fixed = np.log(self.rows.n_values) + np.log(self.columns.n_values)
         fixed -= gammaln(self.rows.totals + 1.0).sum() + gammaln(self.columns.totals + 1.0).sum()
         self._fixed_cost = float(fixed)
-        self._vectors: tuple[FloatArray, FloatArray] | None = None
+        self._vectors: tuple[SingleArray, SingleArray] | None = None
 
     @property
     def labels(self) -> tuple[CodeArray, CodeArray]:
@@ -114,6 +122,15 @@ class CoclusteringSearch:
     def labels(self, labels: tuple[CodeArray, CodeArray]) -> None:
         for axis, of_axis in zip(self.axes, labels, strict=True):
             axis.labels = of_axis.copy()
+
+    def end(self) -> None:
+        """Say that the search is over: what is done from now on is done to the end."""
+        self.run.stop_clock()
+        self.stop = np.zeros(1, dtype=np.uint8)
+
+    def _check(self) -> None:
+        if self.stop[0]:
+            raise Stopped
 
     # ----- parts of the cost
 
@@ -157,7 +174,7 @@ class CoclusteringSearch:
         The work must come out the same when it is done twice.
         """
         n_parts = min(4 * self.run.n_threads, n // smallest)
-        if self.run.n_threads > 1 and n_parts > 1 and not self.run.stopped:
+        if self.run.n_threads > 1 and n_parts > 1 and not self.run.stop[0]:
             cuts = [n * i // n_parts for i in range(n_parts + 1)]
             try:
                 self.run.map(lambda part: work(*part), list(pairwise(cuts)))
@@ -192,7 +209,13 @@ class CoclusteringSearch:
         """Return the values of an axis as the kernels take them, their profiles as last counted."""
         this = self.axes[axis]
         return Profiles(
-            this.start, this.lengths, self.profile_cluster, self.profile_count, this.totals, this.labels
+            this.start,
+            this.lengths,
+            self.profile_cluster,
+            self.profile_count,
+            this.totals,
+            this.labels,
+            self.stop,
         )
 
     def _clusters(self, axis: int, n_slots: int) -> tuple[Profiles, Clusters]:
@@ -211,6 +234,7 @@ class CoclusteringSearch:
         The first pass and the one that ends a converged phase look at every value, those between at the third
         that is nearest to moving. Up to ``spare`` clusters may be opened.
         """
+        self._check()
         this = self.axes[axis]
         n_live = this.n_clusters
         n_slots = max(n_live, min(n_live + spare, this.most_clusters))
@@ -231,7 +255,7 @@ class CoclusteringSearch:
             batch = max(128, len(order) // 32)
             n_moved = 0
             for begin in range(0, len(order), batch):
-                self.run.check()
+                self._check()
                 end = min(len(order), begin + batch)
                 empty = np.flatnonzero(m == 0)
                 open_slot = int(empty[0]) if len(empty) and n_live < len(this.log_bell) - 1 else -1
@@ -263,11 +287,12 @@ class CoclusteringSearch:
 
     def redraw(self, axis: int, most: int, temperature: float) -> None:
         """Draw the cluster of every value of an axis again, the cheaper the likelier, among ``most``."""
-        self.run.check()
+        self._check()
         this = self.axes[axis]
         n_live = this.n_clusters
         values, clusters = self._clusters(axis, max(most, n_live))
-        noise = temperature * self.rng.gumbel(size=(this.n_values, len(clusters.N)))
+        noise = self.rng.gumbel(size=(this.n_values, len(clusters.N)))
+        noise *= temperature
         redraw_labels(self.rng.permutation(this.n_values), values, clusters, n_live, noise)
         this.close_gaps()
 
@@ -287,7 +312,7 @@ class CoclusteringSearch:
         No more than a ``share`` of the clusters are split, those where it costs least.
         """
         this = self.axes[axis]
-        self.run.check()
+        self._check()
         J = this.n_clusters
         values, clusters = self._clusters(axis, J)
         orders = np.stack([np.lexsort((self.rng.random(this.n_values), this.labels)) for _ in range(tries)])
@@ -301,6 +326,7 @@ class CoclusteringSearch:
             split_clusters(first, last, start, orders, deals, values, clusters, passes, sides, changes)
 
         self._in_parts(J, work, smallest=1)
+        self._check()
         size = self._size_costs(axis, min(2 * J, this.most_clusters))
         n_split = 0
         for j in np.argsort(changes, kind="stable")[: math.ceil(share * J)]:
@@ -314,12 +340,12 @@ class CoclusteringSearch:
             n_split += 1
         return n_split
 
-    def vectors(self) -> tuple[FloatArray, FloatArray]:
+    def vectors(self) -> tuple[SingleArray, SingleArray]:
         """Return rows and columns placed by the table's singular vectors, worked out once."""
         if self._vectors is None:
             rows = self.rows
             self._vectors = singular_vectors(
-                rows.start, rows.entries, rows.counts, self.columns.n_values, self.rng
+                rows.start, rows.entries, rows.counts, self.columns.n_values, self.rng, self.run
             )
         return self._vectors
 
@@ -327,7 +353,7 @@ class CoclusteringSearch:
         """Split every cluster of an axis along its principal direction, as far as clusters are allowed."""
         this = self.axes[axis]
         n_clusters = this.n_clusters
-        sides = principal_sides(self.vectors()[axis], this.labels, self.rng)
+        sides = principal_sides(self.vectors()[axis], this.labels, self.rng, self.run)
         allowed = this.labels < this.most_clusters - n_clusters
         this.labels = np.where(sides & allowed, this.labels + n_clusters, this.labels).astype(np.int32)
         this.close_gaps()
@@ -344,11 +370,17 @@ class CoclusteringSearch:
         rows, columns = (
             self._merge_side(axis, of_axis) for axis, of_axis in zip(self.axes, lines, strict=True)
         )
+        self._check()
         tree = MergeTree(
             np.zeros(most, np.int8), np.zeros(most, np.int64), np.zeros(most, np.int64), np.zeros(most)
         )
         n_steps = merge_down(
-            (rows, columns), self.n_instances, most if patience is None else patience, self.lf, tree
+            (rows, columns),
+            self.n_instances,
+            most if patience is None else patience,
+            self.lf,
+            tree,
+            self.stop,
         )
         axes, kept, gone, costs = tree
         tree = MergeTree(axes[:n_steps], kept[:n_steps], gone[:n_steps], costs[:n_steps])
@@ -370,7 +402,7 @@ class CoclusteringSearch:
 
         def work(first: int, last: int) -> None:
             for i in range(first, last):
-                fill_pairs(i, step, side, self.lf)
+                fill_pairs(i, step, side, self.lf, self.stop)
 
         self._in_parts(step, work, smallest=1)
         return side
