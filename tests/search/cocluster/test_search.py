@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from damier.criteria import coclustering_cost
 from damier.search.cocluster import search as cc
 from damier.search.cocluster import spectral, state
-from damier.search.run import Run
+from damier.search.run import Run, Stopped
 from tests import naive
 
 
@@ -310,5 +310,37 @@ def test_vectors_are_orthonormal_and_dependent_ones_vanish():
     rng = np.random.default_rng(0)
     lines = rng.normal(size=(4, 40)).astype(np.float32)
     lines[2] = lines[0] - lines[1]
-    spectral.orthonormalize(lines)
+    spectral.orthonormalize(lines, np.zeros(1, np.uint8))
     np.testing.assert_allclose(lines @ lines.T, np.diag([1, 1, 0, 1]), atol=1e-5)
+
+
+def test_every_step_looks_at_the_flag():
+    """Set, no step does anything; nor does a kernel that runs when it is set."""
+    rng = np.random.default_rng(0)
+    search = state.CoclusteringSearch(sp.csr_array(rng.poisson(0.5, (60, 50)) + 1), rng, Run())
+    search.labels = rng.integers(0, 4, 60).astype(np.int32), rng.integers(0, 4, 50).astype(np.int32)
+    before = search.labels
+    values, clusters = search._clusters(0, 4)
+    search.run.stop[0] = 1
+    steps = [
+        lambda: search.move(0, 3),
+        lambda: search.redraw(0, 4, 1.0),
+        lambda: search.split(0, 1.0),
+        lambda: search.split_along_vectors(0),
+        search.vectors,
+        search.merge,
+        lambda: spectral.nearest_centres(np.ones((9, 2), np.float32), 3, rng, search.run),
+    ]
+    for step in steps:
+        with pytest.raises(Stopped):
+            step()
+    state.redraw_labels(np.arange(60), values, clusters, 4, rng.gumbel(size=(60, 4)))
+    changes = np.full(4, np.inf)
+    orders, deals, sides = np.argsort(before[0])[None], np.zeros((1, 60), np.int8), np.zeros(60, np.int8)
+    start = np.cumsum([0, *np.bincount(before[0])])
+    state.split_clusters(0, 4, start, orders, deals, values, clusters, 4, sides, changes)
+    assert np.isinf(changes).all()
+    assert all(np.array_equal(now, then) for now, then in zip(search.labels, before, strict=True))
+    search.end()  # what comes after the search is done to the end
+    _, tree = search.merge()
+    assert len(tree.axes) == 6

@@ -54,7 +54,9 @@ def singular_vectors(
     del table, weights
     # directions alone: the weight of a vector says how many values it concerns, not how well it sets them
     # apart
-    return _unit(left), _unit(right)
+    rows_placed = _unit(left)
+    del left
+    return rows_placed, _unit(right)
 
 
 def _multiply(table: Any, vectors: SingleArray, into: SingleArray, run: Run) -> None:
