@@ -1,0 +1,441 @@
+"""Numeric targets: predicted distributions beside peers, over 22 tables, five folds.
+
+    python -m benchmarks.numeric_target                        # everything that is installed
+    python -m benchmarks.numeric_target --quick                # six small tables, two folds, no Khiops
+    python -m benchmarks.numeric_target --only predictions --tables bodyfat cpu --methods damier linear
+
+Peers: Khiops' regressor (in the interpreter that ``DAMIER_PEER_PYTHON`` names), gradient boosting of 19
+quantiles, a quantile forest (the mean over its trees of the distributions in the leaves; Meinshausen, 2006),
+and a linear model with Gaussian errors. CRPS is the continuous ranked probability score. Boosting gives 19
+quantiles and not a whole distribution, so that all are compared by twice the mean pinball loss at the levels
+0.05, 0.10, ... 0.95, which is the CRPS on that grid; both are divided by the score of the distribution of the
+training targets, so that tables of different units have a mean.
+
+The negative log predictive density on the rank (Hue and Boullé, 2007) is the mean of -log P(rank | x) over
+the test rows, P being shared equally among the N training ranks of an elementary interval. A model that
+predicts the distribution of the training targets has log N. Of the data sets in their tables none could be
+had: they come from a challenge that is closed.
+
+Design choices (smoothing, weights, which optima are averaged) were made on `DESIGN`, and the means are given
+over the other tables too.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from benchmarks.datasets import DataUnavailableError, folders
+from benchmarks.peers import environment, interpreter
+from benchmarks.records import Record, run
+
+LEVELS = np.arange(1, 20) / 20
+TABLES = (
+    "abalone_rings",
+    "autohorse",
+    "autoprice",
+    "beijing_pm25",
+    "bodyfat",
+    "breasttumor",
+    "california",
+    "cholesterol",
+    "cleveland",
+    "cpu",
+    "diamonds",
+    "echomonths",
+    "fishcatch",
+    "lowbwt",
+    "meta",
+    "pbc",
+    "pwlinear",
+    "quake",
+    "sensory",
+    "servo",
+    "veteran",
+    "wine_white",
+)
+QUICK = ("bodyfat", "cleveland", "cpu", "pwlinear", "servo", "sensory")
+# The tables that design choices were made on.
+DESIGN = ("abalone_rings", "autoprice", "bodyfat", "cleveland", "meta", "pwlinear", "sensory", "wine_white")
+METHODS = ("damier", "khiops", "boosting", "forest", "linear")
+# Equally spaced ranks at which Khiops is asked for its distribution.
+_RANKS = 200
+
+
+@dataclass
+class Scored:
+    """What a method says about test rows: quantiles at `LEVELS`, the mean, and whatever else it knows."""
+
+    quantiles: np.ndarray
+    mean: np.ndarray
+    crps: np.ndarray | None = None
+    log_loss: np.ndarray | None = None
+    fit_seconds: float = np.nan
+
+
+Method = Callable[[pd.DataFrame, np.ndarray, pd.DataFrame, np.ndarray], "Scored | None"]
+
+
+def read(name: str) -> tuple[pd.DataFrame, np.ndarray]:
+    """Read one table: inputs and target."""
+    for folder in folders():
+        path = folder / "numeric_target" / f"{name}.parquet"
+        if path.exists():
+            frame = pd.read_parquet(path)
+            return frame.drop(columns="target"), frame["target"].to_numpy(float)
+    raise DataUnavailableError(f"{name}: no numeric_target/{name}.parquet in {folders()}")
+
+
+# ----- scores
+
+
+def crps_of_points(values: np.ndarray, shares: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """CRPS of distributions on sorted values: rows x values, exactly.
+
+    >>> crps_of_points(np.array([0.0, 1.0]), np.array([[0.5, 0.5], [1.0, 0.0]]), np.array([0.0, 1.0]))
+    array([0.25, 1.  ])
+    """
+    below = np.cumsum(shares, axis=1)[:, :-1]
+    gaps, result = np.diff(values), np.empty(len(y))
+    for i, one in enumerate(y):
+        result[i] = gaps @ (below[i] - (one <= values[:-1])) ** 2
+    return result + np.maximum(values[0] - y, 0) + np.maximum(y - values[-1], 0)
+
+
+def pinball(quantiles: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """Twice the mean pinball loss at `LEVELS`."""
+    error = y[:, np.newaxis] - quantiles
+    return 2 * np.maximum(LEVELS * error, (LEVELS - 1) * error).mean(axis=1)
+
+
+def quantiles_of_points(values: np.ndarray, shares: np.ndarray) -> np.ndarray:
+    """Quantiles at `LEVELS`: the least value that has the level below or at it."""
+    below = np.cumsum(shares, axis=1)
+    found = [np.minimum((below < q - 1e-9).sum(axis=1), len(values) - 1) for q in LEVELS]
+    return values[np.stack(found, axis=1)]
+
+
+def _chunks(n_rows: int, width: int) -> list[slice]:
+    step = max(1, 20_000_000 // width)
+    return [slice(start, start + step) for start in range(0, n_rows, step)]
+
+
+# ----- the methods
+
+
+def fit_damier(X: pd.DataFrame, y: np.ndarray, X_test: pd.DataFrame, y_test: np.ndarray) -> Scored:
+    """Our own."""
+    from damier import NaiveBayesRegressor
+
+    begin = time.perf_counter()
+    model = NaiveBayesRegressor().fit(X, y)
+    seconds = time.perf_counter() - begin
+    found = model.model_
+    shares, bounds = model.predict_distribution(X_test)
+    crps = np.empty(len(y_test))
+    for rows in _chunks(len(y_test), len(found.values)):
+        points = found.point_shares(shares[rows])
+        crps[rows] = crps_of_points(found.values, points, y_test[rows])
+    own = np.searchsorted(bounds, y_test, side="left")
+    sizes = found.interval_counts
+    log_loss = np.log(sizes[own]) - np.log(shares[np.arange(len(y_test)), own])
+    return Scored(
+        model.predict_quantile(X_test, LEVELS), model.predict(X_test), crps, log_loss, seconds
+    )
+
+
+def fit_khiops(
+    X: pd.DataFrame, y: np.ndarray, X_test: pd.DataFrame, y_test: np.ndarray
+) -> Scored | None:
+    """Khiops' selective naive Bayes, in a process of its own."""
+    python = interpreter("khiops", os.environ.get("DAMIER_PEER_PYTHON", sys.executable))
+    if python is None:
+        return None
+    with tempfile.TemporaryDirectory() as folder:
+        X.assign(target=y).to_parquet(Path(folder) / "train.parquet")
+        X_test.assign(target=y_test).to_parquet(Path(folder) / "test.parquet")
+        worker = Path(__file__).with_name("khiops_regressor_worker.py")
+        ran = subprocess.run(
+            [python, str(worker), folder, str(_RANKS)],
+            capture_output=True,
+            text=True,
+            check=False,
+            env=environment(python),
+            timeout=3600,
+        )
+        lines = [line for line in ran.stdout.splitlines() if line.startswith("RESULT ")]
+        if not lines:
+            raise RuntimeError(f"Khiops failed: {ran.stderr.strip()[-500:]}")
+        seconds = json.loads(lines[0].removeprefix("RESULT "))["fit"]
+        held = np.load(Path(folder) / "distribution.npz")
+        cumulated, means = held["cumulated"], held["means"]
+    # Its ranks turned into training values: row i of n covers the ranks (i - 1)/n to i/n.
+    values = np.sort(y)
+    edges = np.arange(1, len(y) + 1) / len(y)
+    knots = np.arange(_RANKS + 1) / _RANKS
+    crps, quantiles = np.empty(len(y_test)), np.empty((len(y_test), len(LEVELS)))
+    for rows in _chunks(len(y_test), len(values)):
+        below = np.stack([np.interp(edges, knots, np.concatenate([[0.0], c])) for c in cumulated[rows]])
+        shares = np.diff(below, axis=1, prepend=0.0)
+        crps[rows] = crps_of_points(values, shares, y_test[rows])
+        quantiles[rows] = quantiles_of_points(values, shares)
+    return Scored(quantiles, means, crps, None, seconds)
+
+
+def _columns(X: pd.DataFrame) -> tuple[list[str], list[str], pd.DataFrame]:
+    """Names of the numeric and of the categorical columns; the latter as text, missing ones too."""
+    numeric = [name for name in X if pd.api.types.is_numeric_dtype(X[name])]
+    others = [name for name in X if name not in numeric]
+    X = X.copy()
+    for name in others:
+        X[name] = X[name].astype(object).where(X[name].notna(), "missing").astype(str)
+    return numeric, others, X
+
+
+def _numbers(X: pd.DataFrame, X_test: pd.DataFrame) -> tuple[np.ndarray, np.ndarray, list[bool]]:
+    """Categories coded by place, 254 of them at most; which columns they are."""
+    from sklearn.preprocessing import OrdinalEncoder
+
+    numeric, others, X = _columns(X)
+    X_test = _columns(X_test)[2]
+    coder = OrdinalEncoder(
+        handle_unknown="use_encoded_value", unknown_value=np.nan, max_categories=254, encoded_missing_value=np.nan
+    )
+    arrays = []
+    coder.fit(X[others]) if others else None
+    for frame in (X, X_test):
+        held = [frame[numeric].to_numpy(float)]
+        if others:
+            held.append(coder.transform(frame[others]))
+        arrays.append(np.hstack(held))
+    return arrays[0], arrays[1], [False] * len(numeric) + [True] * len(others)
+
+
+def fit_boosting(X: pd.DataFrame, y: np.ndarray, X_test: pd.DataFrame, y_test: np.ndarray) -> Scored:
+    """Histogram gradient boosting, one model per quantile and one for the mean."""
+    from sklearn.ensemble import HistGradientBoostingRegressor
+
+    train, test, categorical = _numbers(X, X_test)
+    begin = time.perf_counter()
+    columns = []
+    for level in LEVELS:
+        model = HistGradientBoostingRegressor(
+            loss="quantile", quantile=level, categorical_features=categorical, random_state=0
+        )
+        columns.append(model.fit(train, y).predict(test))
+    model = HistGradientBoostingRegressor(categorical_features=categorical, random_state=0).fit(train, y)
+    seconds = time.perf_counter() - begin
+    return Scored(np.sort(np.stack(columns, axis=1), axis=1), model.predict(test), fit_seconds=seconds)
+
+
+def fit_forest(X: pd.DataFrame, y: np.ndarray, X_test: pd.DataFrame, y_test: np.ndarray) -> Scored:
+    """Quantile forest: the mean over the trees of the distributions of the training targets in the leaves."""
+    import scipy.sparse as sp
+    from sklearn.ensemble import RandomForestRegressor
+
+    train, test, _ = _numbers(X, X_test)
+    train, test = np.nan_to_num(train, nan=-1e9), np.nan_to_num(test, nan=-1e9)
+    begin = time.perf_counter()
+    forest = RandomForestRegressor(100, min_samples_leaf=5, max_features=1 / 3, random_state=0).fit(train, y)
+    seconds = time.perf_counter() - begin
+    values, place = np.unique(y, return_inverse=True)
+    leaves, tested = forest.apply(train), forest.apply(test)
+    first = np.cumsum([0, *(tree.tree_.node_count for tree in forest.estimators_)])
+    n, trees = leaves.shape
+    member = sp.csr_array(
+        (np.ones(n * trees), ((leaves + first[:-1]).ravel(), np.repeat(place, trees))),
+        shape=(first[-1], len(values)),
+    )
+    member = sp.diags_array(1 / np.maximum(member.sum(axis=1), 1) / trees) @ member
+    reached = sp.csr_array(
+        (np.ones(tested.size), (np.repeat(np.arange(len(test)), trees), (tested + first[:-1]).ravel())),
+        shape=(len(test), first[-1]),
+    )
+    crps, quantiles = np.empty(len(test)), np.empty((len(test), len(LEVELS)))
+    for rows in _chunks(len(test), len(values)):
+        shares = (reached[rows] @ member).toarray()
+        crps[rows] = crps_of_points(values, shares, y_test[rows])
+        quantiles[rows] = quantiles_of_points(values, shares)
+    return Scored(quantiles, forest.predict(test), crps, None, seconds)
+
+
+def fit_linear(X: pd.DataFrame, y: np.ndarray, X_test: pd.DataFrame, y_test: np.ndarray) -> Scored:
+    """Ridge regression, its penalty chosen by leave-one-out, with Gaussian errors of one variance."""
+    from scipy.stats import norm
+    from sklearn.compose import make_column_transformer
+    from sklearn.impute import SimpleImputer
+    from sklearn.linear_model import RidgeCV
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import OneHotEncoder, StandardScaler
+
+    numeric, others, X = _columns(X)
+    X_test = _columns(X_test)[2]
+    model = make_pipeline(
+        make_column_transformer(
+            (make_pipeline(SimpleImputer(keep_empty_features=True), StandardScaler()), numeric),
+            (OneHotEncoder(handle_unknown="ignore"), others),
+        ),
+        RidgeCV(np.logspace(-3, 3, 13)),
+    )
+    begin = time.perf_counter()
+    model.fit(X, y)
+    seconds = time.perf_counter() - begin
+    # The leave-one-out error, which RidgeCV minimised, is the honest variance.
+    spread = np.sqrt(-model[-1].best_score_)
+    mean = model.predict(X_test)
+    z = (y_test - mean) / spread
+    crps = spread * (z * (2 * norm.cdf(z) - 1) + 2 * norm.pdf(z) - 1 / np.sqrt(np.pi))
+    return Scored(mean[:, np.newaxis] + spread * norm.ppf(LEVELS), mean, crps, None, seconds)
+
+
+FITS: dict[str, Method] = {
+    "damier": fit_damier,
+    "khiops": fit_khiops,
+    "boosting": fit_boosting,
+    "forest": fit_forest,
+    "linear": fit_linear,
+}
+
+
+# ----- the parts
+
+
+def measure(method: str, X: pd.DataFrame, y: np.ndarray, n_folds: int) -> dict[str, float] | None:
+    """Cross-validate one method on one table; the folds are the same for all."""
+    fold_of = np.arange(len(y)) % 5
+    np.random.default_rng(0).shuffle(fold_of)
+    held: dict[str, list[np.ndarray]] = {}
+    for fold in range(n_folds):
+        test = fold_of == fold
+        scored = FITS[method](X[~test], y[~test], X[test], y[test])
+        if scored is None:
+            return None
+        values = np.sort(y[~test])
+        plain = np.quantile(values, LEVELS, method="inverted_cdf")
+        shares = np.full((1, len(values)), 1 / len(values))
+        columns = {
+            "grid": pinball(scored.quantiles, y[test]),
+            "plain grid": pinball(np.tile(plain, (test.sum(), 1)), y[test]),
+            "crps": scored.crps,
+            "plain crps": np.concatenate(
+                [crps_of_points(values, shares, one) for one in np.split(y[test], test.sum())]
+            ),
+            "square": (scored.mean - y[test]) ** 2,
+            "absolute": np.abs(scored.quantiles[:, 9] - y[test]),
+            "covered": (scored.quantiles[:, 0] <= y[test]) & (y[test] <= scored.quantiles[:, -1]),
+            "rank": scored.log_loss,
+            "log rows": np.full(test.sum(), np.log(len(values))),
+            "seconds": np.array([scored.fit_seconds]),
+        }
+        for name, column in columns.items():
+            if column is not None:
+                held.setdefault(name, []).append(column)
+    means = {name: float(np.concatenate(columns).mean()) for name, columns in held.items()}
+    means["rmse"] = means["square"] ** 0.5
+    return means
+
+
+def predictions(record: Record, options: argparse.Namespace) -> None:
+    """CRPS, RMSE, MAE and coverage of all methods on all tables."""
+    tables = options.tables or (QUICK if options.quick else TABLES)
+    methods = options.methods or [m for m in METHODS if not (options.quick and m == "khiops")]
+    n_folds = 2 if options.quick else 5
+    found: dict[str, dict[str, dict[str, float]]] = {m: {} for m in methods}
+    if options.keep and Path(options.keep).exists():
+        found |= json.loads(Path(options.keep).read_text())
+    title = "Predicted distributions: CRPS relative to that of the training targets"
+    for table in tables:
+        X, y = read(table)
+        for method in methods:
+            if table in found[method]:
+                continue
+            begin = time.perf_counter()
+            means = measure(method, X, y, n_folds)
+            if means is None:
+                record.say(f"{method}: not installed, left out")
+                continue
+            found[method][table] = means
+            record.say(
+                f"{table:14} {method:9} CRPS/19 {means['grid'] / means['plain grid']:.3f} CRPS "
+                f"{means.get('crps', np.nan) / means['plain crps']:.3f} RMSE {means['rmse']:.4g} MAE "
+                f"{means['absolute']:.4g} cover {means['covered']:.3f} fit {means['seconds']:.2f} s "
+                f"(all {time.perf_counter() - begin:.0f} s)"
+            )
+            if options.keep:
+                Path(options.keep).write_text(json.dumps(found))
+    methods = [m for m in methods if found[m]]
+    report(record, title, tables, methods, found)
+
+
+def report(
+    record: Record, title: str, tables: Any, methods: list[str], found: dict[str, dict[str, dict[str, float]]]
+) -> None:
+    """Print the tables and the means of what was measured."""
+    def column(method: str, what: str, names: Any = tables) -> np.ndarray:
+        return np.array([found[method][t].get(what, np.nan) for t in names])
+
+    def relative(method: str, what: str, names: Any = tables) -> np.ndarray:
+        return column(method, what, names) / column(method, f"plain {what}", names)
+
+    def rows_of(values: Callable[[str], np.ndarray], form: str) -> list[list[str]]:
+        held = {m: values(m) for m in methods}
+        rows = [[t, *(form.format(held[m][i]) for m in methods)] for i, t in enumerate(tables)]
+        ranks = np.mean([np.argsort(np.argsort(row)) + 1 for row in np.stack(list(held.values()), 1)], axis=0)
+        rows.append(["mean", *(form.format(held[m].mean()) for m in methods)])
+        rows.append(["mean rank", *(f"{rank:.2f}" for rank in ranks)])
+        return rows
+
+    crps = rows_of(lambda m: relative(m, "grid"), "{:.3f}")
+    others = [t for t in tables if t not in DESIGN]
+    if others:
+        held_out = [f"{relative(m, 'grid', others).mean():.3f}" for m in methods]
+        crps.append([f"mean of the {len(others)} tables that no choice was made on", *held_out])
+    exact = [f"{relative(m, 'crps').mean():.3f}" for m in methods]
+    crps.append(["mean of the CRPS itself", *exact])
+    record.table(title, ["table", *methods], crps, "At 19 levels; lower is better, 1 explains nothing.")
+    record.table(
+        "Root mean squared error of the mean", ["table", *methods],
+        rows_of(lambda m: column(m, "rmse"), "{:.4g}"), "The mean over the tables has no unit: see the ranks.",
+    )
+    record.table(
+        "Mean absolute error of the median", ["table", *methods],
+        rows_of(lambda m: column(m, "absolute"), "{:.4g}"), "The mean over the tables has no unit: see the ranks.",
+    )
+    cover = [[t, *(f"{column(m, 'covered')[i]:.3f}" for m in methods)] for i, t in enumerate(tables)]
+    cover.append(["mean", *(f"{column(m, 'covered').mean():.3f}" for m in methods)])
+    cover.append(["least", *(f"{column(m, 'covered').min():.3f}" for m in methods)])
+    record.table("Coverage of the 90% intervals", ["table", *methods], cover)
+    if "damier" in methods:
+        own = [
+            [t, f"{a:.3f}", f"{b:.3f}"]
+            for t, a, b in zip(tables, column("damier", "rank"), column("damier", "log rows"), strict=True)
+        ]
+        record.table(
+            "Negative log predictive density on the rank", ["table", "Damier", "log N"], own,
+            "In nats; log N is that of the distribution of the training targets.",
+        )
+
+
+if __name__ == "__main__":
+    run(
+        "numeric_target",
+        __doc__,
+        {"predictions": predictions},
+        {
+            "--tables": {"nargs": "+", "choices": TABLES},
+            "--methods": {"nargs": "+", "choices": METHODS},
+            "--keep": {"help": "file of what is measured, table by table: a run that was cut goes on from it"},
+        },
+    )
