@@ -146,19 +146,15 @@ def fit_damier(X: pd.DataFrame, y: np.ndarray, X_test: pd.DataFrame, y_test: np.
     shares, bounds = model.predict_distribution(X_test)
     crps = np.empty(len(y_test))
     for rows in _chunks(len(y_test), len(found.values)):
-        points = found.point_shares(shares[rows])
+        points = found.value_shares(shares[rows])
         crps[rows] = crps_of_points(found.values, points, y_test[rows])
     own = np.searchsorted(bounds, y_test, side="left")
     sizes = found.interval_counts
     log_loss = np.log(sizes[own]) - np.log(shares[np.arange(len(y_test)), own])
-    return Scored(
-        model.predict_quantile(X_test, LEVELS), model.predict(X_test), crps, log_loss, seconds
-    )
+    return Scored(model.predict_quantile(X_test, LEVELS), model.predict(X_test), crps, log_loss, seconds)
 
 
-def fit_khiops(
-    X: pd.DataFrame, y: np.ndarray, X_test: pd.DataFrame, y_test: np.ndarray
-) -> Scored | None:
+def fit_khiops(X: pd.DataFrame, y: np.ndarray, X_test: pd.DataFrame, y_test: np.ndarray) -> Scored | None:
     """Khiops' selective naive Bayes, in a process of its own."""
     python = interpreter("khiops", os.environ.get("DAMIER_PEER_PYTHON", sys.executable))
     if python is None:
@@ -211,7 +207,10 @@ def _numbers(X: pd.DataFrame, X_test: pd.DataFrame) -> tuple[np.ndarray, np.ndar
     numeric, others, X = _columns(X)
     X_test = _columns(X_test)[2]
     coder = OrdinalEncoder(
-        handle_unknown="use_encoded_value", unknown_value=np.nan, max_categories=254, encoded_missing_value=np.nan
+        handle_unknown="use_encoded_value",
+        unknown_value=np.nan,
+        max_categories=254,
+        encoded_missing_value=np.nan,
     )
     arrays = []
     coder.fit(X[others]) if others else None
@@ -223,7 +222,7 @@ def _numbers(X: pd.DataFrame, X_test: pd.DataFrame) -> tuple[np.ndarray, np.ndar
     return arrays[0], arrays[1], [False] * len(numeric) + [True] * len(others)
 
 
-def fit_boosting(X: pd.DataFrame, y: np.ndarray, X_test: pd.DataFrame, y_test: np.ndarray) -> Scored:
+def fit_boosting(X: pd.DataFrame, y: np.ndarray, X_test: pd.DataFrame, _: np.ndarray) -> Scored:
     """Histogram gradient boosting, one model per quantile and one for the mean."""
     from sklearn.ensemble import HistGradientBoostingRegressor
 
@@ -383,6 +382,7 @@ def report(
     record: Record, title: str, tables: Any, methods: list[str], found: dict[str, dict[str, dict[str, float]]]
 ) -> None:
     """Print the tables and the means of what was measured."""
+
     def column(method: str, what: str, names: Any = tables) -> np.ndarray:
         return np.array([found[method][t].get(what, np.nan) for t in names])
 
@@ -406,12 +406,16 @@ def report(
     crps.append(["mean of the CRPS itself", *exact])
     record.table(title, ["table", *methods], crps, "At 19 levels; lower is better, 1 explains nothing.")
     record.table(
-        "Root mean squared error of the mean", ["table", *methods],
-        rows_of(lambda m: column(m, "rmse"), "{:.4g}"), "The mean over the tables has no unit: see the ranks.",
+        "Root mean squared error of the mean",
+        ["table", *methods],
+        rows_of(lambda m: column(m, "rmse"), "{:.4g}"),
+        "The mean over the tables has no unit: see the ranks.",
     )
     record.table(
-        "Mean absolute error of the median", ["table", *methods],
-        rows_of(lambda m: column(m, "absolute"), "{:.4g}"), "The mean over the tables has no unit: see the ranks.",
+        "Mean absolute error of the median",
+        ["table", *methods],
+        rows_of(lambda m: column(m, "absolute"), "{:.4g}"),
+        "The mean over the tables has no unit: see the ranks.",
     )
     cover = [[t, *(f"{column(m, 'covered')[i]:.3f}" for m in methods)] for i, t in enumerate(tables)]
     cover.append(["mean", *(f"{column(m, 'covered').mean():.3f}" for m in methods)])
@@ -423,7 +427,9 @@ def report(
             for t, a, b in zip(tables, column("damier", "rank"), column("damier", "log rows"), strict=True)
         ]
         record.table(
-            "Negative log predictive density on the rank", ["table", "Damier", "log N"], own,
+            "Negative log predictive density on the rank",
+            ["table", "Damier", "log N"],
+            own,
             "In nats; log N is that of the distribution of the training targets.",
         )
 
@@ -436,6 +442,6 @@ if __name__ == "__main__":
         {
             "--tables": {"nargs": "+", "choices": TABLES},
             "--methods": {"nargs": "+", "choices": METHODS},
-            "--keep": {"help": "file of what is measured, table by table: a run that was cut goes on from it"},
+            "--keep": {"help": "file of what is measured: a run that was cut goes on from it"},
         },
     )

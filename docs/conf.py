@@ -65,6 +65,7 @@ API: dict[str, tuple[str, str, list[str]]] = {
             "CoclusteringClassifier",
         ],
     ),
+    "Regressors": ("damier", "The distribution of a number.", ["NaiveBayesRegressor"]),
     "Reports of a table": ("damier", "", ["explore"]),
     "Several variables at once": ("damier", "", ["rank_pairs", "gabriel_graph"]),
     "Clusters without a target": ("damier", "", ["Coclustering", "DataGridClustering"]),

@@ -26,6 +26,7 @@ _HOME_OF = {
     "explore": "damier.report.explore",
     "gabriel_graph": "damier.fit.balls",
     "NaiveBayesClassifier": "damier.estimators.naive_bayes",
+    "NaiveBayesRegressor": "damier.estimators.naive_bayes_regressor",
     "rank_pairs": "damier.estimators.grids",
 }
 
@@ -42,6 +43,7 @@ __all__ = [
     "MODLEncoder",
     "MODLGrouper",
     "NaiveBayesClassifier",
+    "NaiveBayesRegressor",
     "__version__",
     "bound_posterior",
     "explore",
@@ -58,6 +60,7 @@ if TYPE_CHECKING:
     from damier.estimators.grids import DataGridClassifier, DataGridEnsembleClassifier, rank_pairs
     from damier.estimators.linf import LinfClassifier
     from damier.estimators.naive_bayes import NaiveBayesClassifier
+    from damier.estimators.naive_bayes_regressor import NaiveBayesRegressor
     from damier.estimators.transformers import MODLDiscretizer, MODLEncoder, MODLGrouper
     from damier.fit.balls import gabriel_graph
     from damier.report.explore import explore

@@ -101,27 +101,59 @@ def partition_for_number(
     >>> partition.target_bounds, partition.target.medians
     ((200.0, 870.0, 2000.0), array([  49.,  484., 1369., 2704.]))
     """
-    from damier.search.axis.numeric_target import partition_with_target
+    return _partitions(column, ordered, 1.0, search=search, short_bounds=short_bounds)[0]
+
+
+def optima_for_number(
+    column: Column, ordered: OrderedTarget, least: float, *, search: Search = "auto"
+) -> list[Partition]:
+    """Return the optima of a column and a numeric target whose level is near the best, the best first.
+
+    Parameters
+    ----------
+    column, ordered, search
+        As in `partition_for_number`.
+    least : float
+        Least share of the best level.
+    """
+    return _partitions(column, ordered, least, search=search)
+
+
+def _partitions(
+    column: Column, ordered: OrderedTarget, least: float, *, search: Search, short_bounds: bool = False
+) -> list[Partition]:
+    from damier.search.axis.numeric_target import optima_with_target
 
     values, codes = column.coded()
-    found = partition_with_target(
+    found = optima_with_target(
         codes, len(values), ordered.axis, ordered=isinstance(column, NumericColumn), search=search
     )
-    means, quantiles = distribution_by_part(
-        ordered.target, found.parts[codes], len(found.counts), ordered.axis.order, ordered.axis.weights
-    )
-    bounds = target_bounds(ordered.target, found.target_starts, short_bounds=short_bounds)
-    return partition_of_parts(
-        column,
-        found.parts,
-        values,
-        short_bounds=short_bounds,
-        classes=interval_labels(bounds),
-        counts=found.counts,
-        cost=found.cost,
-        null_cost=found.null_cost,
-        optimal=found.optimal,
-        target=TargetIntervals(
-            bounds=bounds, mean=ordered.mean, overall=ordered.overall, means=means, quantiles=quantiles
-        ),
-    )
+    saved = (found[0].null_cost - found[0].cost) * least
+    kept = [one for one in found[1:] if least < 1.0 and one.null_cost - one.cost >= saved]
+    partitions = []
+    for one in [found[0], *kept]:
+        means, quantiles = distribution_by_part(
+            ordered.target, one.parts[codes], len(one.counts), ordered.axis.order, ordered.axis.weights
+        )
+        bounds = target_bounds(ordered.target, one.target_starts, short_bounds=short_bounds)
+        partitions.append(
+            partition_of_parts(
+                column,
+                one.parts,
+                values,
+                short_bounds=short_bounds,
+                classes=interval_labels(bounds),
+                counts=one.counts,
+                cost=one.cost,
+                null_cost=one.null_cost,
+                optimal=one.optimal,
+                target=TargetIntervals(
+                    bounds=bounds,
+                    mean=ordered.mean,
+                    overall=ordered.overall,
+                    means=means,
+                    quantiles=quantiles,
+                ),
+            )
+        )
+    return partitions

@@ -27,9 +27,14 @@ HOME_OF = {
     "AveragedEvidence": "damier.models.naive_bayes",
     "NaiveBayes": "damier.models.naive_bayes",
     "VariableEvidence": "damier.models.naive_bayes",
+    "Explanation": "damier.models.naive_bayes_regression",
+    "NaiveBayesRegression": "damier.models.naive_bayes_regression",
+    "TargetEvidence": "damier.models.naive_bayes_regression",
     "GroupPartition": "damier.models.partition",
     "IntervalPartition": "damier.models.partition",
     "Partition": "damier.models.partition",
+    "Distribution": "damier.models.regressor",
+    "RegressorModel": "damier.models.regressor",
     "TargetIntervals": "damier.models.target_intervals",
     "UnsupervisedGrid": "damier.models.unsupervised_grid",
 }
@@ -45,7 +50,9 @@ __all__ = [
     "Cover",
     "DataGrid",
     "DecisionPath",
+    "Distribution",
     "Encoding",
+    "Explanation",
     "GridCells",
     "GridEnsemble",
     "GroupPartition",
@@ -55,7 +62,10 @@ __all__ = [
     "Merges",
     "Model",
     "NaiveBayes",
+    "NaiveBayesRegression",
     "Partition",
+    "RegressorModel",
+    "TargetEvidence",
     "TargetIntervals",
     "UnsupervisedGrid",
     "VariableEvidence",
@@ -72,7 +82,9 @@ if TYPE_CHECKING:
     from damier.models.grid import DataGrid, GridCells, GridEnsemble
     from damier.models.linf import Cover, DecisionPath, LinfModel
     from damier.models.naive_bayes import AveragedEvidence, NaiveBayes, VariableEvidence
+    from damier.models.naive_bayes_regression import Explanation, NaiveBayesRegression, TargetEvidence
     from damier.models.partition import GroupPartition, IntervalPartition, Partition
+    from damier.models.regressor import Distribution, RegressorModel
     from damier.models.target_intervals import TargetIntervals
     from damier.models.unsupervised_grid import UnsupervisedGrid
 

@@ -164,18 +164,32 @@ def partition_with_target(
     >>> found.counts.tolist(), found.target_starts.tolist()
     ([[20, 0], [0, 20]], [0, 20])
     """
+    return optima_with_target(codes, n_values, target, ordered=ordered, search=search)[0]
+
+
+def optima_with_target(
+    codes: CodeArray | IntArray, n_values: int, target: TargetAxis, *, ordered: bool, search: Search = "auto"
+) -> list[JointPartition]:
+    """Return the distinct partitions that the starts end in, from the cheapest on; never an empty list.
+
+    The parameters are those of `partition_with_target`, which returns the first. Only the cheapest are
+    improved value by value.
+    """
     variable = _Variable(np.ascontiguousarray(codes, dtype=np.int32), n_values, target, ordered, search)
     null = _State(np.zeros(n_values, np.int64), np.zeros(1, np.int64), variable.null_cost)
     if variable.n_present < 2 or target.n_values < 2:
-        return variable.solution(null, optimal=True)
+        return [variable.solution(null, optimal=True)]
     if variable.is_small:
-        return variable.best_of_all_intervals(null)
-    best = null
-    for state in variable.descents():
-        improved = variable.improved(state)
-        if improved.cost < best.cost - _LEAST_GAIN:
-            best = improved
-    return variable.solution(best, optimal=False)
+        return [variable.best_of_all_intervals(null)]
+    states = variable.descents()
+    states = [variable.improved(state) for state in states[:_MOST_IMPROVED]] + states[_MOST_IMPROVED:]
+    distinct: dict[tuple[bytes, bytes], _State] = {}
+    for state in states:
+        distinct.setdefault((state.labels.tobytes(), state.starts.tobytes()), state)
+    # Sorting is stable: of equal costs the one found first stays first.
+    found = sorted(distinct.values(), key=lambda state: state.cost)
+    found = [state for state in found if state.cost < null.cost - _LEAST_GAIN]
+    return [variable.solution(state, optimal=False) for state in found or [null]]
 
 
 class _Variable:
@@ -228,7 +242,7 @@ class _Variable:
     # ----- on blocks
 
     def descents(self) -> list[_State]:
-        """Take turns from each start, on blocks; return the cheapest ends, by value."""
+        """Take turns from each start, on blocks; return the distinct ends by value, the cheapest first."""
         sizes = self.table.sum(axis=0)
         met: set[bytes] = set()
         ends: dict[bytes, _State] = {}
@@ -236,7 +250,7 @@ class _Variable:
             starts = equal_blocks(sizes, n_intervals)
             if len(starts) > 1:
                 self._take_turns(starts, met, ends)
-        found = sorted(ends.values(), key=lambda state: state.cost)[:_MOST_IMPROVED]
+        found = sorted(ends.values(), key=lambda state: state.cost)
         return [
             state._replace(labels=state.labels[self.block_of], starts=self.target.blocks[state.starts])
             for state in found

@@ -1,0 +1,192 @@
+"""Naive Bayes that predicts the distribution of a number."""
+
+from __future__ import annotations
+
+from numbers import Integral
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from damier.estimators._base import WithSummary, by_name, summary_of
+from damier.estimators._regressor import TableRegressor
+from damier.estimators._sklearn import StrOptions, fit_context
+from damier.fit.naive_bayes import Averaging
+from damier.fit.naive_bayes_regression import fit_naive_bayes_regression
+from damier.fit.partitions import Search
+from damier.intake.table import FloatArray
+from damier.models import Explanation, NaiveBayesRegression
+from damier.models.partition import AnyPartition
+from damier.search.run import ProgressCallback
+
+
+class NaiveBayesRegressor(WithSummary, TableRegressor):
+    """Naive Bayes that predicts the distribution of a number: mean, median, quantiles, intervals.
+
+    Each column and the target are cut together: the column into parts, the target into intervals, as many as
+    one criterion finds worth their price. The target intervals of all columns give elementary intervals, and
+    the evidence of the columns for each of them is added in logarithms. Within an elementary interval the
+    target is distributed as in training. A small share of each predicted distribution, which falls with the
+    number of training rows, stays that of all training rows: no evidence of few rows is certain.
+
+    Only the order of the target's values matters to the search, so that outliers and skewed targets need no
+    transform. A column that does not inform about the target has one part and no influence. Missing values
+    are part of the partition; a category never seen in training is neutral.
+
+    Parameters
+    ----------
+    averaging : {"compression"} or None, default="compression"
+        ``"compression"`` gives each variable a weight between 0 and 1, so that redundant variables are not
+        counted twice, each training row judged without itself. None gives each variable the weight 1: the
+        distributions are then too narrow as soon as variables say the same.
+    average_starts : bool, default=True
+        Average the evidence of the distinct optima that the starts of the search reach for a variable, if
+        they save at least seven tenths of what the best saves; False keeps only the best.
+    search : {"auto", "greedy", "exact"}, default="auto"
+        How groups of categories are searched, as in :class:`MODLEncoder`.
+    n_jobs : int, optional
+        Number of threads over the columns; -1 is one per core. The result does not depend on it.
+
+    Attributes
+    ----------
+    partitions_ : dict of str to IntervalPartition or GroupPartition
+        The best partition of each column, with the intervals of the target in ``target_bounds``.
+    bounds_ : array of shape (n_intervals - 1,)
+        Inner bounds of the elementary intervals of the target.
+    summary_ : frame
+        One row per column: name, type, parts, level, missing, distinct, optimal, gain_per_row, weight.
+    levels_ : dict of str to float
+        How much each column explains of the target by itself, from 0 (nothing) to 1 (all).
+    weights_ : array of shape (n_features,)
+        Weight of each column's evidence.
+    feature_importances_ : array of shape (n_features,)
+        Weight times level, scaled to sum to one (all zero when no column informs about the target).
+    model_ : damier.models.NaiveBayesRegression
+        The model that predicts, and that ``damier.deploy.save`` writes.
+    search_ended_ : {"complete", "interrupted"}
+        How the search ended. Ctrl-C while the columns are weighted keeps the weights found so far.
+    n_features_in_, feature_names_in_
+        As everywhere in scikit-learn.
+
+    References
+    ----------
+    C. Hue and M. Boullé (2007), A new probabilistic approach in rank regression with optimal Bayesian
+    partitioning, Journal of Machine Learning Research 8.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> X, y = load_diabetes(return_X_y=True, as_frame=True)
+    >>> regressor = NaiveBayesRegressor().fit(X, y)
+    >>> low, high = regressor.predict_interval(X, coverage=0.9).T
+    >>> bool(0.85 < ((low <= y) & (y <= high)).mean() < 0.97)
+    True
+    >>> max(regressor.levels_, key=regressor.levels_.get)
+    's5'
+    """
+
+    _accepts_sparse = True
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "averaging": [StrOptions({"compression"}), None],
+        "average_starts": ["boolean"],
+        "search": [StrOptions({"auto", "greedy", "exact"})],
+        "n_jobs": [Integral, None],
+    }
+
+    partitions_: dict[str, AnyPartition]
+    model_: NaiveBayesRegression
+
+    def __init__(
+        self,
+        *,
+        averaging: Averaging = "compression",
+        average_starts: bool = True,
+        search: Search = "auto",
+        n_jobs: int | None = None,
+    ) -> None:
+        self.averaging = averaging
+        self.average_starts = average_starts
+        self.search = search
+        self.n_jobs = n_jobs
+
+    @fit_context(prefer_skip_nested_validation=True)
+    def fit(
+        self, X: Any, y: Any, sample_weight: Any = None, progress: ProgressCallback | None = None
+    ) -> Self:
+        """Partition each column together with the target, and weight them.
+
+        Parameters
+        ----------
+        X : data frame, 2-D array or dict of columns
+            pandas, polars, pyarrow, NumPy. Missing values and infinities are allowed.
+        y : array-like of shape (n_samples,)
+            Numbers, neither missing nor infinite.
+        sample_weight : array-like of shape (n_samples,), optional
+            Frequencies: whole numbers. A row of weight 3 counts as three rows, one of weight 0 not at all.
+        progress : callable, optional
+            Called with a :class:`damier.search.run.Progress` as columns are partitioned.
+
+        Returns
+        -------
+        self
+        """
+        table, target, weights = self._read_numbers(X, y, sample_weight)
+        run = self._new_run(progress)
+        self.model_ = run.call(
+            fit_naive_bayes_regression,
+            table,
+            target,
+            weights,
+            averaging=self.averaging,
+            average_starts=self.average_starts,
+            search=self.search,
+            run=run,
+        )
+        self.search_ended_ = run.ended
+        self.model_.in_library(table.library)
+        variables = self.model_.variables
+        self.partitions_ = by_name(v.partition for v in variables)
+        self._keep_facts(table)
+        self.bounds_ = self.model_.bounds
+        self.levels_ = {v.name: v.partition.level for v in variables}
+        self.weights_ = np.array([v.weight for v in variables])
+        return self
+
+    def _summary(self) -> dict[str, list[Any]]:
+        gains = [partition.gain_per_row for partition in self.partitions_.values()]
+        return {
+            **summary_of(self.partitions_, self._facts),
+            "gain_per_row": gains,
+            "weight": self.weights_.tolist(),
+        }
+
+    @property
+    def feature_importances_(self) -> FloatArray:
+        """Weight times level of each column, scaled to sum to one."""
+        check_is_fitted(self)
+        shares: FloatArray = self.weights_ * np.array(list(self.levels_.values()))
+        return shares / shares.sum() if shares.sum() > 0 else shares
+
+    def explain(self, X: Any) -> Explanation:
+        """Say how far each variable moves the predicted mean of each row, and what it speaks for.
+
+        Parameters
+        ----------
+        X : data frame, 2-D array or dict of columns
+
+        Returns
+        -------
+        damier.models.Explanation
+            ``moves``, an array of shape (n_samples, n_features), adds up to the distance of the prediction
+            from the mean of the training targets. ``evidence``, of shape (n_samples, n_features,
+            n_intervals), is the evidence for each elementary interval, in nats.
+        """
+        table = self._read_scored(X)
+        return self.model_.explain(table)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.string = True
+        tags.input_tags.categorical = True
+        return tags

@@ -1,0 +1,167 @@
+"""Naive Bayes for a numeric target: each column partitioned with the target, then weighted."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from damier.fit.naive_bayes import Averaging
+from damier.fit.numeric_target import OrderedTarget, optima_for_number, order_target
+from damier.fit.partitions import Search
+from damier.intake import Column, NumericTarget, Table
+from damier.intake.table import FloatArray, IntArray
+from damier.models import NaiveBayesRegression, TargetEvidence
+from damier.models.naive_bayes_regression import typical_targets
+from damier.models.regressor import target_points
+from damier.search.run import Run
+
+# Optima of a variable whose level is this share of the best are averaged with it.
+_NEAR_THE_BEST = 0.7
+# Elementary intervals of the target at most: beyond them, bounds with few rows between them become one.
+_MOST_INTERVALS = 256
+# Times the square root of 1 / N, the share of a predicted distribution that stays that of all rows. Chosen on
+# eight tables: without it 90% intervals of 130 rows cover 78%, with it 84%, and the CRPS does not change.
+_RESERVE = 0.5
+# Distinct rows times intervals that the weights are searched on.
+_WEIGHTED_CELLS = 500_000
+
+
+def fit_naive_bayes_regression(
+    table: Table,
+    target: NumericTarget,
+    weights: IntArray | None = None,
+    *,
+    averaging: Averaging = "compression",
+    average_starts: bool = True,
+    search: Search = "auto",
+    run: Run,
+) -> NaiveBayesRegression:
+    """Partition each column together with the target, and weight them if ``averaging`` is set.
+
+    Parameters
+    ----------
+    table : Table
+        The inputs.
+    target : NumericTarget
+        Two distinct values or more.
+    weights : array of shape (n_rows,), optional
+        Whole frequencies of the rows, each at least one.
+    averaging, average_starts, search
+        As in :class:`damier.NaiveBayesRegressor`.
+    run : Run
+        Columns are shared among its threads. If it is stopped while the columns are weighted, the weights
+        are the mean over the starts that were finished.
+
+    Returns
+    -------
+    NaiveBayesRegression
+
+    Raises
+    ------
+    Stopped
+        If the run is stopped before there is a model.
+
+    Examples
+    --------
+    >>> from damier.intake import read_numbers, read_table
+    >>> table = read_table({"size": list(range(40)), "colour": ["red", "green"] * 20})
+    >>> model = fit_naive_bayes_regression(table, read_numbers(np.arange(40.0) ** 2), run=Run())
+    >>> [variable.weight > 0 for variable in model.variables]
+    [True, False]
+    """
+    ordered = order_target(target, weights)
+    least = _NEAR_THE_BEST if average_starts else 1.0
+
+    def evidence(column: Column) -> TargetEvidence:
+        return TargetEvidence(tuple(optima_for_number(column, ordered, least, search=search)))
+
+    variables = run.map(evidence, table.columns, text="Partitioning columns")
+    return weighted_regression(variables, table, ordered, averaging=averaging, run=run)
+
+
+def weighted_regression(
+    variables: Sequence[TargetEvidence],
+    table: Table,
+    ordered: OrderedTarget,
+    *,
+    averaging: Averaging = "compression",
+    run: Run,
+) -> NaiveBayesRegression:
+    """Return the model of variables partitioned already.
+
+    Parameters
+    ----------
+    variables : sequence of TargetEvidence
+        One per column of the table.
+    table, ordered
+        The rows that the variables were fitted to.
+    averaging
+        As in :class:`damier.NaiveBayesRegressor`.
+    run : Run
+        Stops the search of the weights between two starts.
+    """
+    target, weights = ordered.target, ordered.axis.weights
+    informing = [k for k, variable in enumerate(variables) if variable.partition.n_parts > 1]
+    bounds = elementary_bounds([variables[k] for k in informing], target, ordered.axis.sizes)
+    values, counts = target_points(target, bounds, weights)
+    if averaging is not None:
+        found = np.zeros(len(variables))
+        if informing:
+            found[informing] = _weights(
+                [variables[k] for k in informing], [table.columns[k] for k in informing], ordered, bounds, run
+            )
+        variables = [TargetEvidence(v.partitions, float(w)) for v, w in zip(variables, found, strict=True)]
+    reserve = _RESERVE / float(np.sqrt(counts.sum()))
+    return NaiveBayesRegression(bounds, values, counts, tuple(variables), reserve)
+
+
+def elementary_bounds(
+    variables: Sequence[TargetEvidence], target: NumericTarget, sizes: IntArray, most: int = _MOST_INTERVALS
+) -> FloatArray:
+    """Put together the target bounds of all partitions; of very many, keep some that share out the rows.
+
+    Parameters
+    ----------
+    variables : sequence of TargetEvidence
+    target : NumericTarget
+    sizes : array of shape (n_distinct,)
+        Rows of each distinct value of the target, weights counted.
+    most : int
+        Most intervals.
+    """
+    held = {bound for v in variables for p in v.partitions for bound in p.target_bounds or ()}
+    bounds = np.array(sorted(held), dtype=np.float64)
+    if len(bounds) < most:
+        return bounds
+    below = np.cumsum(sizes)[np.searchsorted(target.distinct, bounds, side="right") - 1]
+    return bounds[np.unique(below * (most - 1) // sizes.sum(), return_index=True)[1]]
+
+
+def _weights(
+    variables: Sequence[TargetEvidence],
+    columns: Sequence[Column],
+    ordered: OrderedTarget,
+    bounds: FloatArray,
+    run: Run,
+) -> FloatArray:
+    """Weights of variables that inform, each row judged without itself."""
+    from damier.search.weights import compression_weights
+
+    target, sizes = ordered.target, ordered.axis.sizes
+    interval_of = np.searchsorted(bounds, target.distinct, side="left").astype(np.int32)
+    rows = np.bincount(interval_of, sizes, minlength=len(bounds) + 1)
+    typical = typical_targets(target.distinct, sizes, bounds)
+    return compression_weights(
+        [
+            variable.apply(column).astype(np.int32)
+            for variable, column in zip(variables, columns, strict=True)
+        ],
+        [variable.table(typical) for variable in variables],
+        [variable.table(typical, without_the_row=True) for variable in variables],
+        interval_of[target.codes],
+        np.log(rows / rows.sum()),
+        ordered.axis.weights,
+        max_cells=_WEIGHTED_CELLS,
+        run=run,
+    )
