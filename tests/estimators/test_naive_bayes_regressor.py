@@ -35,7 +35,7 @@ def houses(n=600, seed=0):
     X = pd.DataFrame(
         {
             "area": np.where(rng.random(n) < 0.05, np.nan, area),
-            "rooms": np.round(area / 25 + rng.normal(0, 0.5, n)),
+            "beds": np.round(area / 25 + rng.normal(0, 0.5, n)),
             "town": np.where(rng.random(n) < 0.05, None, town),
             "noise": rng.normal(size=n),
         }
@@ -298,7 +298,7 @@ def test_scikit_learn_composes_it():
     logs = TransformedTargetRegressor(NaiveBayesRegressor(), func=np.log, inverse_func=np.exp)
     assert cross_val_predict(logs, X, y, cv=3).min() > 0
     pipeline = make_pipeline(StandardScaler(), NaiveBayesRegressor())
-    numbers = X[["rooms", "noise"]]
+    numbers = X[["beds", "noise"]]
     assert pipeline.fit(numbers, y).score(numbers, y) > 0.3
     search = GridSearchCV(NaiveBayesRegressor(), {"averaging": ["compression", None]}, cv=3).fit(X, y)
     assert search.best_params_["averaging"] in ("compression", None)
@@ -343,6 +343,6 @@ def test_summary_and_importances():
     assert held["area"] == pytest.approx((area.null_cost - area.cost) / 600)
     assert held["noise"] == 0.0
     assert fitted.feature_importances_.sum() == pytest.approx(1.0)
-    assert X.columns[fitted.feature_importances_.argmax()] in ("area", "rooms")
+    assert X.columns[fitted.feature_importances_.argmax()] in ("area", "beds")
     assert "target interval" in repr(fitted.model_)
     assert "area" in fitted.model_._repr_html_()

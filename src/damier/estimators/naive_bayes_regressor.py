@@ -11,8 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from damier.estimators._base import WithSummary, by_name, summary_of
 from damier.estimators._regressor import TableRegressor
 from damier.estimators._sklearn import StrOptions, fit_context
-from damier.fit.naive_bayes import Averaging
-from damier.fit.naive_bayes_regression import fit_naive_bayes_regression
+from damier.fit.naive_bayes_regression import Averaging, fit_naive_bayes_regression
 from damier.fit.partitions import Search
 from damier.intake.table import FloatArray
 from damier.models import Explanation, NaiveBayesRegression

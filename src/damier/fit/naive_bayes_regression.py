@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Literal
 
 import numpy as np
 
-from damier.fit.naive_bayes import Averaging
 from damier.fit.numeric_target import OrderedTarget, optima_for_number, order_target
 from damier.fit.partitions import Search
 from damier.intake import Column, NumericTarget, Table
@@ -15,6 +15,8 @@ from damier.models import NaiveBayesRegression, TargetEvidence
 from damier.models.naive_bayes_regression import typical_targets
 from damier.models.regressor import target_points
 from damier.search.run import Run
+
+Averaging = Literal["compression"] | None
 
 # Optima of a variable whose level is this share of the best are averaged with it.
 _NEAR_THE_BEST = 0.7
