@@ -252,7 +252,9 @@ class NaiveBayesRegression(RegressorModel):
         size = np.abs(moves)
         total = size.sum(axis=1)
         size[total > 0] /= total[total > 0, np.newaxis]
-        return (1.0 - self.reserve) * (moves + rest[:, np.newaxis] * size)
+        moves += rest[:, np.newaxis] * size
+        moves *= 1.0 - self.reserve
+        return moves
 
     def reasons(self, X: Any, n: int = 3) -> list[list[str]]:
         """Say which variables move the predicted mean of each row most, the strongest first.
@@ -291,7 +293,8 @@ def typical_targets(values: FloatArray, counts: IntArray, bounds: FloatArray) ->
     reached = np.cumsum(counts)
     after = np.append(reached[ends - 1], reached[-1])
     before = np.append(0, after[:-1])
-    return values[np.searchsorted(reached, (before + after) / 2, side="left")]
+    typical: FloatArray = values[np.searchsorted(reached, (before + after) / 2, side="left")]
+    return typical
 
 
 def _normalised(scores: FloatArray) -> FloatArray:
