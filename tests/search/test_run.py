@@ -149,3 +149,20 @@ def test_numbers_of_threads():
     assert count_threads(-1) >= 1
     with pytest.raises(ValueError, match="at least 1"):
         count_threads(0)
+
+
+def test_what_comes_after_the_search_is_timed_apart():
+    run = Run()
+
+    def search():
+        time.sleep(0.02)
+        run.stop_clock()
+        time.sleep(0.05)
+        run.stop_clock()  # said once more, it changes nothing
+
+    run.call(search)
+    assert run.search_seconds >= 0.02
+    assert run.finish_seconds >= 0.05
+    run.start_clock()
+    run.call(time.sleep, 0.01)
+    assert (run.search_seconds >= 0.01, run.finish_seconds < run.search_seconds) == (True, True)

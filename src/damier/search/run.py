@@ -115,7 +115,7 @@ class Run:
         self.stop = np.zeros(1, dtype=np.uint8)
         self.ended: SearchEnd = "complete"
         self.n_interrupts = 0
-        self.search_seconds = self.finish_seconds = math.nan
+        self.finish_seconds = math.nan
         self._inside = False
         self._pool: ThreadPoolExecutor | None = None
         self._messages: queue.SimpleQueue[Progress | None] = queue.SimpleQueue()
@@ -142,6 +142,7 @@ class Run:
 
     def start_clock(self) -> None:
         """Start the clock anew, for searches that first have to compile."""
+        self.search_seconds = math.nan
         self._began = time.monotonic()
         self._deadline = math.inf if self.time_limit is None else self._began + self.time_limit
 

@@ -140,6 +140,8 @@ class _GridSearch:
             for k in axes:
                 kept = self.parts[k].copy()
                 for step in (self.rebuild, self.refine):
+                    if self.run.stopped:
+                        break
                     step(k)
                     cost = self.cost()
                     if cost < lowest - 1e-9:
@@ -206,9 +208,10 @@ def search_unsupervised_grid(
         level = 1 - lowest_yet / null_cost if null_cost else math.nan
         run.report("starts", cost=lowest_yet, level=level, done=len(promising), total=len(starts))
     promising.sort(key=lambda found: found[0])
-    for _, parts in promising[:_MOST_FOLLOWED]:
+    for cost, parts in promising[:_MOST_FOLLOWED]:
         search.parts = [p.copy() for p in parts]
-        cost = search.improve(everything)
+        if not run.stopped:
+            cost = search.improve(everything)
         if cost < lowest - 1e-9 * abs(lowest):
             lowest, best = cost, search.copy_parts()
     return best
