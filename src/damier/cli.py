@@ -1,4 +1,4 @@
-"""The command line: ``damier report``, ``predict``, ``cocluster`` and ``sql``."""
+"""The command line: ``damier report``, ``predict``, ``cocluster``, ``sql`` and ``warm``."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from damier.commands import cocluster, predict, report, sql
+from damier.commands import cocluster, predict, report, sql, warm
 from damier.version import __version__
 
 app = typer.Typer(
@@ -25,6 +25,7 @@ app.command(epilog=report.EPILOG)(report.report)
 app.command(epilog=predict.EPILOG)(predict.predict)
 app.command(epilog=cocluster.EXAMPLES)(cocluster.cocluster)
 app.command(epilog=sql.EXAMPLES)(sql.sql)
+app.command(epilog=warm.EXAMPLES)(warm.warm)
 
 
 def _print_version(asked: bool) -> None:

@@ -248,6 +248,7 @@ def writing(path: Path) -> Iterator[None]:
 def show_progress(enabled: bool) -> Show:
     """Return what shows the progress of a search: a bar, or nothing where the error stream is no terminal."""
     console = Console(stderr=True)
+    _announce_compiling(console)
 
     @contextmanager
     def show(text: str, total: int) -> Iterator[ProgressCallback | None]:
@@ -260,8 +261,7 @@ def show_progress(enabled: bool) -> Show:
         with Progress(
             words, BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), console=console, transient=True
         ) as bar:
-            # Until the first report comes, what takes the time is compiling.
-            task = bar.add_task(f"{text}: getting ready (some seconds the first time)", total=total or None)
+            task = bar.add_task(f"{text}: getting ready", total=total or None)
 
             def update(state: SearchProgress) -> None:
                 said = state.text or text
@@ -272,6 +272,24 @@ def show_progress(enabled: bool) -> Show:
             yield update
 
     return show
+
+
+def _announce_compiling(console: Console) -> None:
+    """Say what is going on when the first function has to be compiled, and how long that takes."""
+    from damier.search.run import on_compiling
+
+    said: list[bool] = []
+
+    def say() -> None:
+        if not said:
+            said.append(True)
+            console.print(
+                "Compiling for this machine, once: some 20 seconds. 'damier warm' compiles all there is.",
+                style="dim",
+                soft_wrap=True,
+            )
+
+    on_compiling[:] = [say]
 
 
 def stop(message: str, code: int) -> typer.Exit:

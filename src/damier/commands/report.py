@@ -138,7 +138,16 @@ def report(
     from damier.report.analysis import analyze
     from damier.search.run import count_threads
 
+    console = Console()
     models: list[NaiveBayes] = []
+
+    def show_columns(summary: Summary) -> None:
+        """Print the columns as soon as they are partitioned: the rest takes longer."""
+        console.print(variables_table(summary))
+        hidden = len(summary["variables"]) - 40
+        if hidden > 0:
+            console.print(f"... and {hidden:,} more on the page", style="dim")
+
     with data_problems():
         classes = _target(table, column, target_type)
         inputs = table.drop(column)
@@ -154,15 +163,11 @@ def report(
             labels=labels,
             n_threads=count_threads(n_jobs),
             keep_model=None if save_model is None else models.append,
+            keep_columns=show_columns,
             show=show_progress(progress),
             say=lambda text: Console(stderr=True).print(text, style="dim"),
         )
 
-    console = Console()
-    console.print(variables_table(summary))
-    hidden = len(summary["variables"]) - 40
-    if hidden > 0:
-        console.print(f"... and {hidden:,} more on the page", style="dim")
     scores = classifier_line(summary)
     for line in (*remark_lines(summary), *([] if scores is None else [scores]), *grid_lines(summary)):
         console.print(line, soft_wrap=True)

@@ -93,6 +93,7 @@ def analyze(
     labels: LabelStyle = "plain",
     n_threads: int = 1,
     keep_model: Callable[[NaiveBayes], None] | None = None,
+    keep_columns: Callable[[Summary], None] | None = None,
     show: Show = _show_nothing,
     say: Callable[[str], None] = lambda _: None,
 ) -> Summary:
@@ -116,6 +117,8 @@ def analyze(
         Threads; the summary does not depend on them.
     keep_model : callable, optional
         Called with the averaged naive Bayes of all columns, on the partitions that the summary shows.
+    keep_columns : callable, optional
+        Called with the summary as far as it is known when the columns are partitioned, before the rest.
     show : callable, optional
         Opens what shows the progress of a section, as the command line's bar.
     say : callable, optional
@@ -154,6 +157,16 @@ def analyze(
         raise KeyboardInterrupt
     partitions: dict[str, Partition] = {partition.name: partition for partition, _ in looked}
     columns = {partition.name: column for partition, column in looked}
+    known: dict[str, Any] = {
+        "dataset": dataset,
+        "target": target_name,
+        "missing": {column.name: column.n_missing for column in table},
+        "columns": columns,
+        "notes": table.notes,
+        "labels": labels,
+    }
+    if keep_columns is not None:
+        keep_columns(summarize(partitions, **known))
     if keep_model is not None:
         model = sections.run(
             "model", "Weighting", 0, lambda run: _averaged(list(partitions.values()), table, target, run)
@@ -180,12 +193,7 @@ def analyze(
         pairs = _pairs(sections, table, target, partitions, grid_seconds - sections.seconds["grid"])
     summary = summarize(
         partitions,
-        dataset=dataset,
-        target=target_name,
-        missing={column.name: column.n_missing for column in table},
-        columns=columns,
-        notes=table.notes,
-        labels=labels,
+        **known,
         classifier=scores,
         grid=None if grid is None else summarize_grid(_one_truth(grid, partitions), columns, labels),
         pairs=pairs,

@@ -10,15 +10,20 @@ import contextlib
 import math
 import warnings
 from collections.abc import Callable
+from functools import cached_property
 from typing import Any
 
 import numba
 import numpy as np
 import numpy.typing as npt
-from numba.core.caching import FunctionCache
+from numba.core.caching import FunctionCache, NullCache
+from numba.core.compiler import CompileResult
+from numba.core.runtime import rtsys
 
 from damier.criteria import log_factorials
+from damier.search import packaged
 from damier.search.lowering import ALLOCATING, BARE, LOWERED
+from damier.search.run import on_compiling
 
 IntArray = npt.NDArray[np.int64]
 CodeArray = npt.NDArray[np.int32]
@@ -29,25 +34,60 @@ BoolArray = npt.NDArray[np.bool_]
 FlagArray = npt.NDArray[np.uint8]
 
 
-class _Cache(FunctionCache):  # type: ignore[misc]
-    """Numba's cache, but what keeps it from working costs a warning and time, never a fit."""
+# Every kernel that Python calls, in the order of import.
+KERNELS: list[Any] = []
+
+
+class _Cache(NullCache):  # type: ignore[misc]
+    """Where compiled functions come from: the wheel, else Numba's files on this machine.
+
+    What keeps a file from being read or written costs a warning and time, never a fit.
+    """
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self.function = function
+
+    @cached_property
+    def _disk(self) -> Any:
+        """Numba's files for this function, as with njit(cache=True); None where none can be kept."""
+        try:
+            return FunctionCache(self.function)
+        except (RuntimeError, OSError) as error:
+            _warn_once(error)
+            return None
+
+    @property
+    def cache_path(self) -> str | None:
+        """Folder of Numba's files."""
+        return None if self._disk is None else self._disk.cache_path
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """Read a compiled function; None if there is none or its file is damaged."""
-        try:
-            return super().load_overload(sig, target_context)
-        except Exception as error:  # a damaged pickle raises anything
-            _warn_once(error)
-            with contextlib.suppress(Exception):
-                self.flush()  # or it could not be saved again either
-            return None
+        # All that a function needs to run; Numba's own cache loads the whole compiler here.
+        rtsys.initialize(target_context)
+        found = None
+        with contextlib.suppress(Exception):  # a file that does not fit after all
+            held = packaged.find(self.function, sig)
+            found = None if held is None else CompileResult._rebuild(target_context, *held)
+        if found is None and self._disk is not None:
+            try:
+                found = self._disk._load_overload(sig, target_context)
+            except Exception as error:  # a damaged pickle raises anything
+                _warn_once(error)
+                with contextlib.suppress(Exception):
+                    self._disk.flush()  # or it could not be saved again either
+        if found is None:
+            for call in on_compiling:
+                call()
+        return found
 
     def save_overload(self, sig: Any, data: Any) -> None:
         """Keep a compiled function, if it can be kept."""
-        try:
-            super().save_overload(sig, data)
-        except Exception as error:
-            _warn_once(error)
+        if self._disk is not None:
+            try:
+                self._disk.save_overload(sig, data)
+            except Exception as error:
+                _warn_once(error)
 
 
 _warned: list[str] = []
@@ -79,11 +119,8 @@ def compiled(**options: Any) -> Callable[[Callable[..., Any]], Any]:
         dispatcher = compile_function(function)
         if "pipeline_class" in options:  # only lowered: there is no code to keep
             return dispatcher
-        try:
-            # As njit(cache=True) does, which fails where no place can be written to.
-            dispatcher._cache = _Cache(function)
-        except (RuntimeError, OSError) as error:
-            _warn_once(error)
+        dispatcher._cache = _Cache(function)
+        KERNELS.append(dispatcher)
         return dispatcher
 
     return decorate
