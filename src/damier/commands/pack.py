@@ -21,6 +21,7 @@ LEVELS_VARIABLE = "DAMIER_COMPILED_LEVELS"
 
 def main(folder: Path) -> None:
     """Write one file per level into a folder."""
+    packaged.stamp()  # now: sources that change meanwhile are not those compiled here
     asked = os.environ.get(LEVELS_VARIABLE)
     for level in packaged.levels() if asked is None else asked.split(","):
         with tempfile.TemporaryDirectory() as scratch:

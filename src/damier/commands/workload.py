@@ -84,7 +84,7 @@ def _bayes() -> None:
 
     for n_classes in (2, 3):
         X, y = _table(n_classes=n_classes)
-        for averaging in (None, "compression"):
+        for averaging in (None, "compression", "convex"):
             for average_starts in (False, True):
                 NaiveBayesClassifier(averaging=averaging, average_starts=average_starts).fit(X, y)
         NaiveBayesClassifier(group_classes=True).fit(X, y, sample_weight=1 + y % 2)
@@ -112,6 +112,8 @@ def _grids() -> None:
         DataGridClassifier(effort=3).fit(X, y)
         DataGridClassifier(effort=1).fit(X, y, sample_weight=1 + y % 2)
     rank_pairs(X, y)
+    rng = np.random.default_rng(0)
+    DataGridClassifier(effort=0).fit(rng.normal(size=(_N, 300)), rng.integers(0, 2, _N))
 
 
 def _clusters() -> None:
