@@ -12,10 +12,12 @@ from damier.intake.engines.prebins import (
     bins_of,
     count_numbers,
     exact_binning,
+    joined_counts,
     keys_of,
     merge,
     no_counts,
     numbers_of,
+    only_binning,
     refined_binning,
 )
 
@@ -84,9 +86,13 @@ def test_rows_of_other_bins_are_dropped():
     kept = np.zeros(binning.n_bins, bool)
     kept[100:200] = True
     finer = refined_binning(binning, counts, kept, 4096)
-    found = count_numbers(no_counts(finer, 1), values, None, None, finer)
+    only = only_binning(finer, kept)
+    found = count_numbers(no_counts(only, 1), values, None, None, only)
     assert found.counts.sum() == counts.counts[kept].sum()
     assert found.low.min() == counts.low[kept].min()
+    whole = count_numbers(no_counts(finer, 1), values, None, None, finer)
+    for held, expected in zip(joined_counts(finer, counts, kept, found), whole, strict=True):
+        assert np.array_equal(held, expected)
 
 
 @pytest.mark.parametrize("n_parts", [2, 7])

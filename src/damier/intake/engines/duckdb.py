@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from damier.intake.cells import literal
-from damier.intake.engines.prebins import Binning, Counts, count_numbers, no_counts
-from damier.intake.engines.source import Counter, Kind, Labels, Listed, Profiles, SourceColumn, Watch, need
+from damier.intake.engines.prebins import Binning, Counts, NumberCounter
+from damier.intake.engines.source import Kind, Labels, Listed, Profiles, SourceColumn, Watch, need
 from damier.intake.frames import read_table
 from damier.intake.table import Table
 
@@ -279,13 +279,13 @@ class DuckDBSource:
         *,
         by_class: bool = True,
         values: bool = False,
-        counter: Counter = count_numbers,
+        counter: type[NumberCounter] = NumberCounter,
         watch: Watch | None = None,
     ) -> dict[str, Counts]:
         """Count numeric columns in their bins."""
         names = list(binnings)
         n_classes = labels.n_classes if by_class else 1
-        counts = {name: no_counts(binnings[name], n_classes, values) for name in names}
+        counters = [counter(binnings[name], n_classes, values) for name in names]
         selected = [f"{self._number(name)} AS x{j}" for j, name in enumerate(names)]
         if by_class:
             selected.append(f"{self._code(labels)} AS y")
@@ -298,9 +298,7 @@ class DuckDBSource:
             weights = None if labels.weight is None else _integers(batch, "w", np.int64)
 
             def add(j: int, batch: Any = batch, codes: Any = codes, weights: Any = weights) -> None:
-                name = names[j]
-                numbers = batch.column(j).to_numpy(zero_copy_only=False)
-                counts[name] = counter(counts[name], numbers, codes, weights, binnings[name])
+                counters[j].add(batch.column(j).to_numpy(zero_copy_only=False), codes, weights)
 
             done += batch.num_rows
             if watch is None:
@@ -310,7 +308,7 @@ class DuckDBSource:
                 watch.check()
                 watch.map(add, range(len(names)))
                 watch.report(f"Scan {self.n_scans}", done=done, total=self.n_rows)
-        return counts
+        return {name: held.counts() for name, held in zip(names, counters, strict=True)}
 
     def profiles(self, column: str, labels: Labels) -> Profiles:
         """Count the values of a column by their class counts."""

@@ -9,12 +9,13 @@ Each level splits each bin of the one before evenly between a lowest and a highe
     bin = key >> 48
     for level in levels:   bin = level.base[bin] + ((key - level.low[bin]) >> level.shift[bin])
 
-Three or more scans of a column follow each other, each of them a call of `count_numbers` per batch of rows:
+Three or more scans of a column follow each other, a call of `NumberCounter.add` per batch of rows in each:
 
 1. ``Binning()``: rows by leading bits, `LEADING` bins; the distinct values too as long as they are few.
 2. `refined_binning` splits crowded bins more than others: about `BINS` bins by class. A column of few
    distinct values gets `exact_binning`, where each bin is one value.
-3. `refined_binning` of the bins around the cuts found, all others dropped; again until they are values.
+3. `refined_binning` of the bins around the cuts found, all others dropped (`only_binning`); again until they
+   are single values.
 
 Counts of parts of the rows, whatever the parts, add up by `merge`: neither the order of the rows, nor the
 size of batches, nor the number of threads or workers changes the result.
@@ -218,6 +219,30 @@ def merge(counts: Sequence[Counts]) -> Counts:
     )
 
 
+class NumberCounter:
+    """Counts of one numeric column that grow batch by batch.
+
+    Parameters
+    ----------
+    binning : Binning
+    n_classes : int
+    values : bool
+        Whether to collect the distinct values, as long as they are few.
+    """
+
+    def __init__(self, binning: Binning, n_classes: int, values: bool = False) -> None:
+        self.binning = binning
+        self._counts = no_counts(binning, n_classes, values)
+
+    def add(self, values: Any, codes: Any = None, weights: Any = None) -> None:
+        """Add a batch of rows, as `count_numbers`."""
+        self._counts = count_numbers(self._counts, values, codes, weights, self.binning)
+
+    def counts(self) -> Counts:
+        """Return what was counted."""
+        return self._counts
+
+
 def refined_binning(binning: Binning, counts: Counts, kept: Any = None, n_bins: int = BINS) -> Binning:
     """Split bins evenly between their extremes, the more of them the more rows they hold.
 
@@ -228,9 +253,9 @@ def refined_binning(binning: Binning, counts: Counts, kept: Any = None, n_bins: 
     counts : Counts
         What they hold.
     kept : bool array of shape (n_bins,), optional
-        Bins to split; the rows of all others are dropped. All of them by default.
+        Bins to split; all others stay one bin. All of them are split by default.
     n_bins : int
-        Number of bins to make, about: between once and twice as many, and one per bin kept.
+        Number of bins to make of those to split, about: between once and twice as many, and one per bin.
 
     Returns
     -------
@@ -238,15 +263,51 @@ def refined_binning(binning: Binning, counts: Counts, kept: Any = None, n_bins: 
         With one level more; its bins are in the order of the keys.
     """
     rows = counts.counts.sum(axis=1)
-    met = rows > 0 if kept is None else kept & (rows > 0)
-    total = max(int(rows[met].sum()), 1)
+    met = rows > 0
+    kept = met if kept is None else kept & met
+    total = max(int(rows[kept].sum()), 1)
     # Each bin of n rows is split into 2^ceil(log2(n K / N)), as far as its keys allow.
     share = np.maximum(rows * (n_bins / total), 1.0)
-    parts = np.where(met, np.ceil(np.log2(share)), 0.0).astype(np.int64)
+    parts = np.where(kept, np.ceil(np.log2(share)), 0.0).astype(np.int64)
     span = np.where(met, counts.high - counts.low, np.uint64(0))
     shift = np.maximum(_bit_length(span) - parts, 0)
     made = np.where(met, (span >> shift.astype(np.uint64)).astype(np.int64) + 1, 0)
     return _deeper(binning, counts.low, shift, made, met)
+
+
+def only_binning(binning: Binning, kept: Any) -> Binning:
+    """Drop the rows of all bins of the level before the last but some.
+
+    Parameters
+    ----------
+    binning : Binning
+        Made by `refined_binning`.
+    kept : bool array
+        Those of the bins that were refined to count; numbers of bins stay what they are.
+    """
+    last = binning.levels[-1]
+    return binning._replace(levels=(*binning.levels[:-1], last._replace(base=np.where(kept, last.base, -1))))
+
+
+def joined_counts(binning: Binning, before: Counts, kept: Any, found: Counts) -> Counts:
+    """Put together the counts of bins that were split, and of those that were not.
+
+    Parameters
+    ----------
+    binning : Binning
+        Made by `refined_binning` of the bins of ``before``.
+    before : Counts
+        Those of the bins that were refined.
+    kept : bool array
+        Which of them were counted anew.
+    found : Counts
+        Counts by ``only_binning(binning, kept)``.
+    """
+    base = binning.levels[-1].base
+    other = np.flatnonzero(~kept & (base >= 0))
+    for new, old in zip(found[:3], before[:3], strict=True):
+        new[base[other]] = old[other]
+    return found
 
 
 def exact_binning(values: Any) -> Binning:

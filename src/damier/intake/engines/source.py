@@ -21,15 +21,12 @@ import numpy as np
 import numpy.typing as npt
 
 from damier.intake.dates import number_text
-from damier.intake.engines.prebins import Binning, Counts, count_numbers
+from damier.intake.engines.prebins import Binning, Counts, NumberCounter
 from damier.intake.factorize import canonical
 from damier.intake.table import IntArray, Table
 from damier.intake.target import read_target
 
 Kind = Literal["number", "date", "datetime", "duration", "time", "boolean", "text", "nested"]
-
-Counter = Callable[[Counts, Any, Any, Any, Binning], Counts]
-"""What adds a batch of rows to counts, as `damier.intake.engines.prebins.count_numbers` does."""
 
 _SUFFIXES = (".parquet", ".pq", ".csv", ".tsv", ".csv.gz", ".tsv.gz", ".csv.zst", ".tsv.zst")
 _MOST_CLASSES = 1000
@@ -176,7 +173,7 @@ class Source(Protocol):
         *,
         by_class: bool = True,
         values: bool = False,
-        counter: Counter = count_numbers,
+        counter: type[NumberCounter] = NumberCounter,
         watch: Watch | None = None,
     ) -> dict[str, Counts]:
         """Count numeric columns (booleans too, as 0 and 1) in their bins, all of them in one scan.
@@ -191,8 +188,9 @@ class Source(Protocol):
             Whether to count each class apart; all in one column otherwise.
         values : bool
             Whether to collect the distinct values of columns of few.
-        counter : callable
-            What counts a batch where that happens in this process; engines that count elsewhere ignore it.
+        counter : type
+            What counts batches where that happens in this process, as `NumberCounter` does; engines that
+            count elsewhere ignore it.
         watch : Watch, optional
             To report to, and to be stopped by.
         """

@@ -1,0 +1,317 @@
+"""Intervals of a number that is counted in bins, never sorted.
+
+`KernelCounter` counts batches of rows, as `damier.intake.engines.prebins.NumberCounter` does and with the
+same result. `CountedNumber` is the state of one column between two scans: it says which bins to count next,
+and searches on what was counted. Its intervals are those of full resolution around each cut.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from damier.criteria import discretization_cost
+from damier.intake.engines.prebins import (
+    ALL,
+    BINS,
+    MOST_VALUES,
+    Binning,
+    Counts,
+    NumberCounter,
+    exact_binning,
+    joined_counts,
+    numbers_of,
+    only_binning,
+    refined_binning,
+)
+from damier.search.axis.costs import interval_penalties
+from damier.search.axis.ordered import OrderedSolution, Search, partition_ordered
+from damier.search.kernels import (
+    BoolArray,
+    CodeArray,
+    FloatArray,
+    IntArray,
+    WordArray,
+    bare_kernel,
+    inner,
+    mix,
+)
+
+# Bins around a cut that are split, on each side.
+_REACH = 16
+# Bins that those around all cuts are split into, about.
+_WINDOW_BINS = 1 << 15
+# Cells of a table of bins by classes: many classes get fewer bins.
+_MOST_CELLS = 1 << 20
+# Rounds of splitting: each divides the rows around a cut by hundreds.
+_MOST_ROUNDS = 8
+
+_NAN = np.uint64(0x7FF0000000000000)
+_SIGN = np.uint64(1 << 63)
+_REST = np.uint64((1 << 63) - 1)
+_DROPPED = np.uint64(2**64 - 1)
+_EMPTY = np.uint64(0)  # the key of a NaN: never met
+_BYTE = np.uint64(0xFF)
+
+
+@inner
+def _key(bits: Any) -> Any:
+    """Key of the bits of a number; both zeros have one."""
+    if bits == _SIGN:
+        return _SIGN
+    return ~bits if bits & _SIGN else bits | _SIGN
+
+
+@bare_kernel
+def _count(
+    bits: WordArray,
+    codes: CodeArray,
+    weights: IntArray,
+    levels: WordArray,
+    starts: IntArray,
+    table: WordArray,
+    missing: IntArray,
+) -> None:
+    """Count a batch of rows.
+
+    Parameters
+    ----------
+    bits : array of shape (n_rows,)
+        Numbers, as their bits.
+    codes, weights : arrays of shape (n_rows,), or empty
+        Classes, 0 by default, and frequencies, 1 by default.
+    levels : array of shape (n, 2)
+        Of each bin of each level, end to end: the lowest key; the first bin of the next level, times 256,
+        plus the shift (all ones: dropped).
+    starts : array of shape (n_levels,)
+        Where each level begins.
+    table : array of shape (n_bins, 2 + n_classes)
+        Lowest and highest key and class counts of each bin, side by side in memory.
+    missing : array of shape (n_classes,)
+    """
+    coded, weighted, n_levels = codes.shape[0] > 0, weights.shape[0] > 0, starts.shape[0]
+    for i in range(bits.shape[0]):
+        j = np.int64(codes[i]) if coded else np.int64(0)
+        w = weights[i] if weighted else np.int64(1)
+        if bits[i] & _REST > _NAN:
+            missing[j] += w
+            continue
+        key = _key(bits[i])
+        at = key >> np.uint64(48)
+        for level in range(n_levels):
+            place = np.uint64(starts[level]) + at
+            word = levels[place, 1]
+            if word == _DROPPED:
+                at = _DROPPED
+                break
+            at = (word >> np.uint64(8)) + ((key - levels[place, 0]) >> (word & _BYTE))
+        if at == _DROPPED:
+            continue
+        if key < table[at, 0]:
+            table[at, 0] = key
+        if key > table[at, 1]:
+            table[at, 1] = key
+        table[at, 2 + j] += np.uint64(w)
+
+
+@bare_kernel
+def _collect(bits: WordArray, slots: WordArray, begin: int, n_held: int) -> tuple[int, int]:
+    """Add the keys of a batch, from row ``begin`` on, to a set of distinct ones.
+
+    Returns the row where half of the slots were taken, or the number of rows, and how many keys are held.
+    """
+    mask = np.uint64(slots.shape[0] - 1)
+    most = slots.shape[0] // 2
+    for i in range(begin, bits.shape[0]):
+        if bits[i] & _REST > _NAN:
+            continue
+        key = _key(bits[i])
+        at = mix(key) & mask
+        while slots[at] != key and slots[at] != _EMPTY:
+            at = (at + np.uint64(1)) & mask
+        if slots[at] == _EMPTY:
+            if n_held >= most:
+                return i, n_held
+            slots[at] = key
+            n_held += 1
+    return bits.shape[0], n_held
+
+
+class KernelCounter(NumberCounter):
+    """Counts of one numeric column that grow batch by batch, by compiled loops.
+
+    Examples
+    --------
+    >>> counter = KernelCounter(ALL, 2, values=True)
+    >>> counter.add(np.array([1.0, np.nan, 1.0]), np.array([0, 0, 1], np.int32))
+    >>> counts = counter.counts()
+    >>> numbers_of(counts.values), counts.counts.sum(axis=0), counts.missing
+    (array([1.]), array([1, 1]), array([1, 0]))
+    """
+
+    def __init__(self, binning: Binning, n_classes: int, values: bool = False) -> None:
+        self.binning = binning
+        sizes = [len(level.low) for level in binning.levels]
+        self._starts = np.cumsum([0, *sizes])[:-1].astype(np.int64)
+        self._levels = np.empty((sum(sizes), 2), np.uint64)
+        for start, level in zip(self._starts.tolist(), binning.levels, strict=True):
+            packed = self._levels[start : start + len(level.low)]
+            packed[:, 0] = level.low
+            words = (level.base.astype(np.uint64) << np.uint64(8)) | level.shift.astype(np.uint64)
+            packed[:, 1] = np.where(level.base < 0, _DROPPED, words)
+        self._table = np.zeros((binning.n_bins, 2 + n_classes), np.uint64)
+        self._table[:, 0] = _DROPPED
+        self._missing = np.zeros(n_classes, np.int64)
+        self._slots: WordArray | None = np.zeros(1 << 10, np.uint64) if values else None
+        self._n_held = 0
+
+    def add(
+        self, values: FloatArray, codes: CodeArray | None = None, weights: IntArray | None = None
+    ) -> None:
+        """Add a batch of rows."""
+        bits = np.ascontiguousarray(values, np.float64).view(np.uint64)
+        bits.flags.writeable = False  # so that one compiled version serves all
+        held = np.empty(0, np.int32) if codes is None else codes
+        each = np.empty(0, np.int64) if weights is None else weights
+        _count(bits, held, each, self._levels, self._starts, self._table, self._missing)
+        done = 0
+        while self._slots is not None and done < len(bits):
+            done, self._n_held = _collect(bits, self._slots, done, self._n_held)
+            if done < len(bits):
+                self._grow()
+
+    def _grow(self) -> None:
+        """Double the slots, or give up when there are more values than are asked for."""
+        assert self._slots is not None
+        keys = self._slots[self._slots != _EMPTY]
+        if self._n_held >= MOST_VALUES:
+            self._slots = None
+            return
+        self._slots = np.zeros(2 * len(self._slots), np.uint64)
+        _, self._n_held = _collect(numbers_of(keys).view(np.uint64), self._slots, 0, 0)
+
+    def counts(self) -> Counts:
+        """Return what was counted."""
+        values = None if self._slots is None else np.sort(self._slots[self._slots != _EMPTY])
+        counts = np.ascontiguousarray(self._table[:, 2:]).view(np.int64)
+        low, high = self._table[:, 0].copy(), self._table[:, 1].copy()
+        return Counts(counts, low, high, self._missing, values)
+
+
+class CountedNumber:
+    """One numeric column between two scans.
+
+    Parameters
+    ----------
+    n_classes : int
+    search : {"auto", "greedy", "exact"}
+        As in `damier.search.axis.ordered.discretize`, on what was counted.
+    n_bins : int
+        About how many bins the column is first cut into.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> x = rng.normal(size=200_000)
+    >>> codes = (x > 0.5).astype(np.int32)
+    >>> column = CountedNumber(2)
+    >>> while column.solution is None:
+    ...     counter = KernelCounter(column.binning, 2 if column.by_class else 1, column.wants_values)
+    ...     counter.add(x, codes if column.by_class else None)
+    ...     column.take(counter.counts())
+    >>> bool(column.solution.below[0] == x[x <= 0.5].max()), column.n_scans
+    (True, 3)
+    """
+
+    def __init__(self, n_classes: int, search: Search = "auto", n_bins: int = BINS) -> None:
+        self.n_classes = n_classes
+        self.search: Search = search
+        self.n_bins = min(n_bins, max(_MOST_CELLS // n_classes, 64))
+        self.binning = ALL
+        self.n_scans = 0
+        self.solution: OrderedSolution | None = None
+        self.n_missing = 0
+        self.n_distinct: int | None = None
+        self._whole = ALL
+        self._counts: Counts | None = None
+        self._kept: BoolArray | None = None
+
+    @property
+    def by_class(self) -> bool:
+        """Whether the next scan counts each class apart."""
+        return self.n_scans > 0
+
+    @property
+    def wants_values(self) -> bool:
+        """Whether the next scan collects distinct values."""
+        return self.n_scans == 0
+
+    def take(self, counts: Counts) -> None:
+        """Take what a scan counted by ``binning``; there is a solution, or a new ``binning``, afterwards."""
+        self.n_scans += 1
+        if self.n_scans == 1:
+            self._first(counts)
+            return
+        if self._kept is not None and self._counts is not None:
+            counts = joined_counts(self._whole, self._counts, self._kept, counts)
+        self._counts = counts
+        self._search(counts)
+
+    def _first(self, counts: Counts) -> None:
+        self.n_missing = int(counts.missing.sum())
+        if counts.values is not None:
+            self.n_distinct = len(counts.values)
+            self.binning = exact_binning(counts.values) if self.n_distinct else ALL
+        else:
+            self.binning = refined_binning(ALL, counts, None, self.n_bins)
+        self._whole = self.binning
+
+    def _search(self, counts: Counts) -> None:
+        """Search on the bins, then say which to split, if any."""
+        bins = np.flatnonzero(counts.counts.any(axis=1))
+        has_missing = bool(counts.missing.any())
+        elements = counts.counts[bins]
+        if has_missing:
+            elements = np.concatenate([counts.missing[None], elements])
+        total = int(elements.sum())
+        penalty = interval_penalties(total, len(elements))
+        starts, _, optimal = partition_ordered(elements, penalty, search=self.search)
+        single = np.ones(len(elements), bool)
+        single[int(has_missing) :] = counts.low[bins] == counts.high[bins]
+        kept = self._around(starts, single)
+        if kept is not None and self.n_scans < _MOST_ROUNDS:
+            self._refine(counts, bins[kept[int(has_missing) :]])
+            return
+        cuts = starts[1:] - int(has_missing)
+        below = np.full(len(cuts), np.nan)
+        inside = cuts > 0
+        below[inside] = numbers_of(counts.high[bins[cuts[inside] - 1]])
+        above = numbers_of(counts.low[bins[cuts]])
+        found = np.add.reduceat(elements, starts, axis=0)
+        self.solution = OrderedSolution(
+            below=below,
+            above=above,
+            counts=found,
+            cost=discretization_cost(found),
+            null_cost=discretization_cost(found.sum(axis=0, keepdims=True)),
+            optimal=optimal and bool(single.all()),
+        )
+        self._counts = None
+
+    def _around(self, starts: IntArray, single: BoolArray) -> BoolArray | None:
+        """Mark the elements around the cuts that can be split; None when all next to a cut are values."""
+        next_to = np.unique(np.concatenate([starts[1:] - 1, starts[1:]]))
+        if single[next_to].all():
+            return None
+        near = (starts[1:, None] + np.arange(-_REACH, _REACH)).ravel()
+        kept = np.zeros(len(single), bool)
+        kept[near[(near >= 0) & (near < len(single))]] = True
+        return kept & ~single
+
+    def _refine(self, counts: Counts, bins: IntArray) -> None:
+        self._kept = np.zeros(len(counts.low), bool)
+        self._kept[bins] = True
+        most = min(_WINDOW_BINS, max(_MOST_CELLS // self.n_classes, 64))
+        self._whole = refined_binning(self._whole, counts, self._kept, most)
+        self.binning = only_binning(self._whole, self._kept)
