@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, TypeVar, cast
 
@@ -15,6 +15,8 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
 from damier.estimators._sklearn import UNUSED
+from damier.estimators._sources import Opened, open_training
+from damier.fit.sources import ColumnFacts, SourceUse
 from damier.intake import (
     NumericTarget,
     Table,
@@ -26,6 +28,7 @@ from damier.intake import (
     read_weights,
     refuse_many_classes,
 )
+from damier.intake.engines.source import Labels
 from damier.intake.frames import as_columns, as_frame, make_frame
 from damier.intake.table import Column, FloatArray, IntArray, NumericColumn
 from damier.models.partition import AnyPartition, Partition
@@ -54,6 +57,8 @@ class TableEstimator(BaseEstimator):
 
     n_jobs: int | None
     n_features_in_: int
+    feature_names_in_: npt.NDArray[Any]
+    source_: SourceUse | None
     _names: tuple[str, ...]
 
     def _read_training(
@@ -61,7 +66,7 @@ class TableEstimator(BaseEstimator):
     ) -> Training[Target]:
         """Read what ``fit`` was given; rows of weight zero are left out as if never there."""
 
-        def read() -> Target:
+        def read(y: Any) -> Target:
             target = read_target(y, allow_unlabeled=allow_unlabeled)
             refuse_many_classes(target)
             return target
@@ -73,7 +78,7 @@ class TableEstimator(BaseEstimator):
     ) -> Training[Target | NumericTarget]:
         """Read what ``fit`` was given, where the target may be a number."""
 
-        def read() -> Target | NumericTarget:
+        def read(y: Any) -> Target | NumericTarget:
             target = read_any_target(y, kind, allow_unlabeled=allow_unlabeled)
             if isinstance(target, Target):
                 refuse_many_classes(target)
@@ -82,11 +87,16 @@ class TableEstimator(BaseEstimator):
         return self._read_rows(X, y, sample_weight, read)
 
     def _read_rows(
-        self, X: Any, y: Any, sample_weight: Any, read: Callable[[], AnyTarget]
+        self, X: Any, y: Any, sample_weight: Any, read: Callable[[Any], AnyTarget]
     ) -> Training[AnyTarget]:
+        self.source_ = None
+        opened = self._open_source(X, y, sample_weight)
+        if opened is not None:
+            X, y, sample_weight = opened.rows(type(self).__name__)
+            self.source_ = opened.use(collected=True)
         table = self._read_table(X, reset=True)
         warn_of_column_vector(y)
-        target = read()
+        target = read(y)
         check_consistent_length(range(table.n_rows), target.codes)
         weights = read_weights(sample_weight, table.n_rows)
         if weights is not None and not weights.all():
@@ -94,6 +104,19 @@ class TableEstimator(BaseEstimator):
             table, weights = table.take(kept), weights[kept]
             target = target.take(kept) if isinstance(target, NumericTarget) else _only(target, kept)
         return Training(table, target, weights)
+
+    def _open_source(self, X: Any, y: Any, sample_weight: Any = None) -> Opened | None:
+        """Open X if an engine holds it."""
+        memory_limit = getattr(self, "memory_limit", None)
+        return open_training(
+            X, y, sample_weight, memory_limit=memory_limit, threads=count_threads(self.n_jobs)
+        )
+
+    def _keep_names(self, names: Sequence[str]) -> None:
+        """Set what scikit-learn keeps of the columns, where there is no table to read it from."""
+        self._names = tuple(names)
+        self.feature_names_in_ = np.array(names, dtype=object)
+        self.n_features_in_ = len(names)
 
     def _read_table(self, X: Any, *, reset: bool) -> Table:
         """Read X, and set (in ``fit``) or check (after) the names and number of its columns."""
@@ -155,6 +178,16 @@ class WithSummary:
             "type": [column_type(column) for column in table],
             "missing": [column.n_missing for column in table],
             "distinct": [column.n_distinct for column in table],
+        }
+
+    def _keep_source_facts(self, names: Sequence[str], facts: Sequence[ColumnFacts]) -> None:
+        """Keep what a summary says of the columns of a source."""
+        self._library = None
+        self._facts = {
+            "name": list(names),
+            "type": [fact.type for fact in facts],
+            "missing": [fact.missing for fact in facts],
+            "distinct": [fact.distinct for fact in facts],
         }
 
     def _summary(self) -> dict[str, list[Any]]:
@@ -232,7 +265,7 @@ class TableClassifier(ClassifierMixin, TableEstimator):
         return classes
 
 
-def require_two_classes(target: Target, name: str = "y") -> None:
+def require_two_classes(target: Target | Labels, name: str = "y") -> None:
     """Refuse a target that says nothing.
 
     Raises

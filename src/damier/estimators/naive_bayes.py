@@ -17,12 +17,14 @@ from damier.estimators._base import (
     summary_of,
 )
 from damier.estimators._sklearn import Interval, StrOptions, fit_context
+from damier.estimators._sources import Opened, refuse_for_sources
 from damier.fit.naive_bayes import Averaging, EvidenceOf, fit_naive_bayes
 from damier.fit.partitions import Search, SemiSupervised
+from damier.fit.sources import MAX_VALUES, FittedColumns, fit_source_naive_bayes
 from damier.intake.table import FloatArray
 from damier.models import NaiveBayes
 from damier.models.partition import AnyPartition
-from damier.search.run import ProgressCallback
+from damier.search.run import ProgressCallback, Run
 
 
 class NaiveBayesClassifier(WithSummary, TableClassifier):
@@ -58,6 +60,13 @@ class NaiveBayesClassifier(WithSummary, TableClassifier):
         As in :class:`MODLEncoder`; not used where classes are grouped.
     n_starts : int, default=10
         With ``group_classes``, number of random starts per variable.
+    memory_limit : int or str, optional
+        Where X is a source: bytes that the fit may take, or a size such as ``"8GB"``; 4 GB by default. A
+        table of up to a quarter of it is read into memory and fitted there. A larger one is partitioned from
+        counts of all its rows; its evidence is averaged and weighted on a sample of a million rows.
+    max_values : int, default=1_000_000
+        Where X is a source: how many values of a column the model lists, the most frequent ones. The others
+        take part in the search, and score as unseen.
     n_jobs : int, optional
         Number of threads over the columns; -1 is one per core. The result does not depend on it.
 
@@ -79,6 +88,8 @@ class NaiveBayesClassifier(WithSummary, TableClassifier):
         Weight times level, scaled to sum to one (all zero when no column informs about the target).
     model_ : damier.models.NaiveBayes
         The model that predicts, and that ``damier.deploy.save`` writes.
+    source_ : damier.fit.sources.SourceUse or None
+        Where X was a source: engine, rows, scans, rows of the sample, seconds, values left out.
     search_ended_ : {"complete", "interrupted"}
         How the search ended. Ctrl-C while the columns are weighted keeps the weights found so far.
     n_features_in_, feature_names_in_
@@ -111,6 +122,8 @@ class NaiveBayesClassifier(WithSummary, TableClassifier):
         "average_starts": ["boolean"],
         "search": [StrOptions({"auto", "greedy", "exact"})],
         "n_starts": [Interval(Integral, 1, None, closed="left")],
+        "memory_limit": [Integral, str, None],
+        "max_values": [Interval(Integral, 1, None, closed="left")],
         "n_jobs": [Integral, None],
     }
 
@@ -127,6 +140,8 @@ class NaiveBayesClassifier(WithSummary, TableClassifier):
         average_starts: bool = True,
         search: Search = "auto",
         n_starts: int = 10,
+        memory_limit: int | str | None = None,
+        max_values: int = MAX_VALUES,
         n_jobs: int | None = None,
     ) -> None:
         self.group_classes = group_classes
@@ -136,6 +151,8 @@ class NaiveBayesClassifier(WithSummary, TableClassifier):
         self.average_starts = average_starts
         self.search = search
         self.n_starts = n_starts
+        self.memory_limit = memory_limit
+        self.max_values = max_values
         self.n_jobs = n_jobs
 
     @fit_context(prefer_skip_nested_validation=True)
@@ -146,13 +163,16 @@ class NaiveBayesClassifier(WithSummary, TableClassifier):
 
         Parameters
         ----------
-        X : data frame, 2-D array or dict of columns
-            pandas, polars, pyarrow, NumPy. Missing values and infinities are allowed.
-        y : array-like of shape (n_samples,)
+        X : data frame, 2-D array, dict of columns or source
+            pandas, polars, pyarrow, NumPy. Missing values and infinities are allowed. Or a table of any size
+            that an engine counts: the path or pattern of Parquet or CSV files, a DuckDB relation, a Spark
+            DataFrame, an ibis table.
+        y : array-like of shape (n_samples,), or str
             Classes: integers, booleans or text. With ``semi_supervised``, -1 (integers) or a missing value
-            (anything else) is a row without a label.
-        sample_weight : array-like of shape (n_samples,), optional
+            (anything else) is a row without a label. The name of a column where X is a source.
+        sample_weight : array-like of shape (n_samples,), or str, optional
             Frequencies: whole numbers. A row of weight 3 counts as three rows, one of weight 0 not at all.
+            The name of a column where X is a source.
         progress : callable, optional
             Called with a :class:`damier.search.run.Progress` as columns are partitioned.
 
@@ -160,7 +180,12 @@ class NaiveBayesClassifier(WithSummary, TableClassifier):
         -------
         self
         """
-        training = self._read_training(X, y, sample_weight, allow_unlabeled=self.semi_supervised is not None)
+        opened = self._open_source(X, y, sample_weight)
+        if opened is not None and not opened.fits:
+            return self._fit_source(opened, progress)
+        training = self._read_training(
+            opened or X, y, sample_weight, allow_unlabeled=self.semi_supervised is not None
+        )
         if training.target.n_classes == 0:
             raise ValueError(
                 "every row of y is without a label (-1 or missing): a classifier learns from the rows that "
@@ -182,12 +207,40 @@ class NaiveBayesClassifier(WithSummary, TableClassifier):
             n_starts=self.n_starts,
             run=run,
         )
-        self.search_ended_ = run.ended
-        self.classes_ = training.target.classes
         self.model_.in_library(training.table.library)
+        self._keep_facts(training.table)
+        return self._keep_model(run, training.target.classes)
+
+    def _fit_source(self, opened: Opened, progress: ProgressCallback | None) -> Self:
+        """Partition each column of a source from counts, and weight them on a sample of the rows."""
+        refuse_for_sources(self.group_classes, self.semi_supervised)
+        run = self._new_run(progress)
+
+        def fit() -> tuple[NaiveBayes, FittedColumns, int | None]:
+            require_two_classes(opened.labels, opened.target)
+            return fit_source_naive_bayes(
+                opened.source,
+                opened.labels,
+                averaging=self.averaging,
+                evidence=self.evidence,
+                search=self.search,
+                max_values=self.max_values,
+                run=run,
+            )
+
+        self.model_, fitted, sample_rows = run.call(fit)
+        names = [variable.name for variable in self.model_.variables]
+        self._keep_names(names)
+        self._keep_source_facts(names, fitted.facts)
+        self.source_ = opened.use(left_out=fitted.left_out, sample_rows=sample_rows)
+        return self._keep_model(run, opened.labels.classes)
+
+    def _keep_model(self, run: Run, classes: npt.NDArray[Any]) -> Self:
+        """Set the attributes that are read off the model."""
+        self.search_ended_ = run.ended
+        self.classes_ = classes
         variables = self.model_.variables
         self.partitions_ = by_name(v.partition for v in variables)
-        self._keep_facts(training.table)
         self.levels_ = {v.name: v.partition.level for v in variables}
         self.weights_ = np.array([v.weight for v in variables])
         n_classes = len(self.classes_)

@@ -18,9 +18,11 @@ from damier.estimators._base import (
     require_two_values,
     summary_of,
 )
-from damier.estimators._sklearn import StrOptions, check_feature_names_in, fit_context
+from damier.estimators._sklearn import Interval, StrOptions, check_feature_names_in, fit_context
+from damier.estimators._sources import Opened, refuse_for_sources, refuse_numeric_target
 from damier.fit.encoding import fit_encoding
 from damier.fit.partitions import Search, SemiSupervised
+from damier.fit.sources import MAX_VALUES, FittedColumns, Read, fit_source_encoding
 from damier.intake import Column, NumericTarget, Table, Target, TargetType, as_categorical, as_numeric
 from damier.models.encoding import ENCODINGS, OF_NUMBERS, Encode, Encoding, FeatureNames
 from damier.models.partition import AnyPartition, GroupPartition, IntervalPartition
@@ -36,6 +38,7 @@ class _PartitionTransformer(TransformerMixin, WithSummary, TableEstimator):
         "search": [StrOptions({"auto", "greedy", "exact"})],
         "feature_names": [StrOptions({"label", "plain"})],
         "sparse_output": ["boolean"],
+        "memory_limit": [Integral, str, None],
         "n_jobs": [Integral, None],
     }
 
@@ -51,7 +54,11 @@ class _PartitionTransformer(TransformerMixin, WithSummary, TableEstimator):
     semi_supervised: SemiSupervised = None
     group_classes: bool = False
     short_bounds: bool = False
+    memory_limit: int | str | None = None
+    max_values: int = MAX_VALUES
 
+    # As what the columns of a source are read.
+    _read: Read = "own"
     _accepts_sparse = True
 
     @fit_context(prefer_skip_nested_validation=True)
@@ -62,13 +69,17 @@ class _PartitionTransformer(TransformerMixin, WithSummary, TableEstimator):
 
         Parameters
         ----------
-        X : data frame, 2-D array or dict of columns
-            pandas, polars, pyarrow, NumPy. Missing values and infinities are allowed.
-        y : array-like of shape (n_samples,)
+        X : data frame, 2-D array, dict of columns or source
+            pandas, polars, pyarrow, NumPy. Missing values and infinities are allowed. Or a table of any size
+            that an engine counts: the path or pattern of Parquet or CSV files, a DuckDB relation, a Spark
+            DataFrame, an ibis table.
+        y : array-like of shape (n_samples,), or str
             Classes: integers, booleans or text. With ``semi_supervised``, -1 (integers) or a missing value
-            (anything else) is a row without a label. Or numbers: see ``target``.
-        sample_weight : array-like of shape (n_samples,), optional
+            (anything else) is a row without a label. Or numbers: see ``target``. The name of a column where X
+            is a source.
+        sample_weight : array-like of shape (n_samples,), or str, optional
             Frequencies: whole numbers. A row of weight 3 counts as three rows, one of weight 0 not at all.
+            The name of a column where X is a source.
         progress : callable, optional
             Called with a :class:`damier.search.run.Progress` as columns are partitioned.
 
@@ -78,8 +89,13 @@ class _PartitionTransformer(TransformerMixin, WithSummary, TableEstimator):
         """
         if self.sparse_output and self.encode != "onehot":
             raise ValueError(f"sparse_output=True needs encode='onehot'; got encode={self.encode!r}.")
+        opened = self._open_source(X, y, sample_weight)
+        if opened is not None and not opened.fits:
+            return self._fit_source(opened, progress)
         semi_supervised = self.semi_supervised is not None
-        training = self._read_any_training(X, y, sample_weight, self.target, allow_unlabeled=semi_supervised)
+        training = self._read_any_training(
+            opened or X, y, sample_weight, self.target, allow_unlabeled=semi_supervised
+        )
         target, table = training.target, training.table
         if isinstance(target, NumericTarget):
             require_two_values(target)
@@ -113,6 +129,36 @@ class _PartitionTransformer(TransformerMixin, WithSummary, TableEstimator):
         self.partitions_ = by_name(self.model_.partitions)
         self._keep_facts(table)
         self.levels_ = {partition.name: partition.level for partition in self.model_.partitions}
+        return self
+
+    def _fit_source(self, opened: Opened, progress: ProgressCallback | None) -> Self:
+        """Find the best partition of each column of a source, from counts."""
+        refuse_for_sources(self.group_classes, self.semi_supervised)
+        refuse_numeric_target(opened, self.target, self.encode in OF_NUMBERS)
+        run = self._new_run(progress)
+
+        def fit() -> tuple[Encoding, FittedColumns]:
+            require_two_classes(opened.labels, opened.target)
+            return fit_source_encoding(
+                opened.source,
+                opened.labels,
+                encode=self.encode,
+                read=self._read,
+                search=self.search,
+                short_bounds=self.short_bounds,
+                max_values=self.max_values,
+                run=run,
+            )
+
+        self.model_, fitted = run.call(fit)
+        self.search_ended_ = run.ended
+        self.classes_ = opened.labels.classes
+        self.partitions_ = by_name(self.model_.partitions)
+        names = [partition.name for partition in self.model_.partitions]
+        self._keep_names(names)
+        self._keep_source_facts(names, fitted.facts)
+        self.levels_ = {partition.name: partition.level for partition in self.model_.partitions}
+        self.source_ = opened.use(left_out=fitted.left_out)
         return self
 
     def _prepare(self, column: Column) -> Column:
@@ -191,6 +237,9 @@ class MODLDiscretizer(_PartitionTransformer):
         in letters, digits and ``_`` alone (``age_1``, ``sex_is_male``), as LightGBM and XGBoost ask for.
     sparse_output : bool, default=False
         Return one-hot columns as a sparse matrix.
+    memory_limit : int or str, optional
+        Where X is a source: bytes that the fit may take, or a size such as ``"8GB"``; 4 GB by default. A
+        table of up to a quarter of it is read into memory and fitted there.
     n_jobs : int, optional
         Number of threads over the columns; -1 is one per core. The result does not depend on it.
 
@@ -206,6 +255,8 @@ class MODLDiscretizer(_PartitionTransformer):
         Classes of the target; a numeric target has none.
     model_ : damier.models.Encoding
         The model that ``transform`` applies, and that ``damier.deploy.save`` writes.
+    source_ : damier.fit.sources.SourceUse or None
+        Where X was a source: engine, rows, scans, seconds, values left out.
     search_ended_ : {"complete"}
         How the search ended; Ctrl-C raises KeyboardInterrupt, as without all partitions there is no model.
     n_features_in_, feature_names_in_
@@ -235,6 +286,7 @@ class MODLDiscretizer(_PartitionTransformer):
     }
 
     partitions_: dict[str, IntervalPartition]
+    _read = "numeric"
 
     def __init__(
         self,
@@ -246,6 +298,7 @@ class MODLDiscretizer(_PartitionTransformer):
         short_bounds: bool = False,
         feature_names: FeatureNames = "label",
         sparse_output: bool = False,
+        memory_limit: int | str | None = None,
         n_jobs: int | None = None,
     ) -> None:
         self.semi_supervised = semi_supervised
@@ -255,6 +308,7 @@ class MODLDiscretizer(_PartitionTransformer):
         self.short_bounds = short_bounds
         self.feature_names = feature_names
         self.sparse_output = sparse_output
+        self.memory_limit = memory_limit
         self.n_jobs = n_jobs
 
     def _prepare(self, column: Column) -> Column:
@@ -287,6 +341,12 @@ class MODLGrouper(_PartitionTransformer):
         in letters, digits and ``_`` alone (``age_1``, ``sex_is_male``), as LightGBM and XGBoost ask for.
     sparse_output : bool, default=False
         Return one-hot columns as a sparse matrix.
+    memory_limit : int or str, optional
+        Where X is a source: bytes that the fit may take, or a size such as ``"8GB"``; 4 GB by default. A
+        table of up to a quarter of it is read into memory and fitted there.
+    max_values : int, default=1_000_000
+        Where X is a source: how many values of a column the model lists, the most frequent ones. The others
+        take part in the search, and score as unseen.
     n_jobs : int, optional
         Number of threads over the columns; -1 is one per core. The result does not depend on it.
 
@@ -302,6 +362,8 @@ class MODLGrouper(_PartitionTransformer):
         Classes of the target; a numeric target has none.
     model_ : damier.models.Encoding
         The model that ``transform`` applies, and that ``damier.deploy.save`` writes.
+    source_ : damier.fit.sources.SourceUse or None
+        Where X was a source: engine, rows, scans, seconds, values left out.
     search_ended_ : {"complete"}
         How the search ended; Ctrl-C raises KeyboardInterrupt, as without all partitions there is no model.
     n_features_in_, feature_names_in_
@@ -323,7 +385,13 @@ class MODLGrouper(_PartitionTransformer):
     array([ True,  True, False])
     """
 
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **_PartitionTransformer._parameter_constraints,
+        "max_values": [Interval(Integral, 1, None, closed="left")],
+    }
+
     partitions_: dict[str, GroupPartition]
+    _read = "categorical"
 
     def __init__(
         self,
@@ -333,6 +401,8 @@ class MODLGrouper(_PartitionTransformer):
         search: Search = "auto",
         feature_names: FeatureNames = "label",
         sparse_output: bool = False,
+        memory_limit: int | str | None = None,
+        max_values: int = MAX_VALUES,
         n_jobs: int | None = None,
     ) -> None:
         self.encode = encode
@@ -340,6 +410,8 @@ class MODLGrouper(_PartitionTransformer):
         self.search = search
         self.feature_names = feature_names
         self.sparse_output = sparse_output
+        self.memory_limit = memory_limit
+        self.max_values = max_values
         self.n_jobs = n_jobs
 
     def _prepare(self, column: Column) -> Column:
@@ -384,6 +456,12 @@ class MODLEncoder(_PartitionTransformer):
         in letters, digits and ``_`` alone (``age_1``, ``sex_is_male``), as LightGBM and XGBoost ask for.
     sparse_output : bool, default=False
         Return one-hot columns as a sparse matrix.
+    memory_limit : int or str, optional
+        Where X is a source: bytes that the fit may take, or a size such as ``"8GB"``; 4 GB by default. A
+        table of up to a quarter of it is read into memory and fitted there.
+    max_values : int, default=1_000_000
+        Where X is a source: how many values of a column the model lists, the most frequent ones. The others
+        take part in the search, and score as unseen.
     n_jobs : int, optional
         Number of threads over the columns; -1 is one per core. The result does not depend on it.
 
@@ -399,6 +477,8 @@ class MODLEncoder(_PartitionTransformer):
         Classes of the target; a numeric target has none.
     model_ : damier.models.Encoding
         The model that ``transform`` applies, and that ``damier.deploy.save`` writes.
+    source_ : damier.fit.sources.SourceUse or None
+        Where X was a source: engine, rows, scans, seconds, values left out.
     search_ended_ : {"complete"}
         How the search ended; Ctrl-C raises KeyboardInterrupt, as without all partitions there is no model.
     n_features_in_, feature_names_in_
@@ -431,6 +511,7 @@ class MODLEncoder(_PartitionTransformer):
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **MODLDiscretizer._parameter_constraints,
         "group_classes": ["boolean"],
+        "max_values": [Interval(Integral, 1, None, closed="left")],
     }
 
     partitions_: dict[str, AnyPartition]
@@ -446,6 +527,8 @@ class MODLEncoder(_PartitionTransformer):
         short_bounds: bool = False,
         feature_names: FeatureNames = "label",
         sparse_output: bool = False,
+        memory_limit: int | str | None = None,
+        max_values: int = MAX_VALUES,
         n_jobs: int | None = None,
     ) -> None:
         self.semi_supervised = semi_supervised
@@ -456,6 +539,8 @@ class MODLEncoder(_PartitionTransformer):
         self.short_bounds = short_bounds
         self.feature_names = feature_names
         self.sparse_output = sparse_output
+        self.memory_limit = memory_limit
+        self.max_values = max_values
         self.n_jobs = n_jobs
 
     def __sklearn_tags__(self) -> Any:

@@ -102,6 +102,16 @@ def _order(value: Any) -> tuple[int, Any]:
     return (2, value) if isinstance(value, str) else (1, value)
 
 
+def sorted_categories(values: Sequence[Any]) -> tuple[npt.NDArray[np.int64], tuple[Any, ...]]:
+    """Put distinct values into the order of the convention; return where each comes from, and the values.
+
+    >>> sorted_categories(["b", None, 3, "a"])
+    (array([1, 2, 3, 0]), (None, 3, 'a', 'b'))
+    """
+    order = sorted(range(len(values)), key=lambda i: _order(values[i]))
+    return np.array(order, np.int64), tuple(values[i] for i in order)
+
+
 def first_seen_codes(values: Iterable[Any], n: int) -> tuple[npt.NDArray[np.int64], list[Any]]:
     """Code hashable values in the order they are first met."""
     index: defaultdict[Any, int] = defaultdict()

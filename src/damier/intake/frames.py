@@ -438,7 +438,8 @@ def plain_array(masked: np.ma.MaskedArray[Any, Any]) -> npt.NDArray[Any]:
     return plain
 
 
-def _nested(name: str, held: str) -> TypeError:
+def nested_error(name: str, held: str) -> TypeError:
+    """Say that a column holds what no model can use."""
     if held == "Period" or held.lower().startswith("period["):
         return TypeError(
             f"column {name!r} holds periods: convert it to dates (.dt.to_timestamp()) or to text"
@@ -475,11 +476,11 @@ def _from_series(series: nw.Series[Any], name: str) -> Column:
                 return NumericColumn(name, ranks, "rank", legend=legend)
             return CategoricalColumn(name, *_factorize_series(series))
         except TypeError as error:
-            raise _nested(name, str(error)) from None
+            raise nested_error(name, str(error)) from None
     if dtype.is_temporal():
         return _from_temporal(series, name)
     if isinstance(dtype, (nw.List, nw.Array, nw.Struct, nw.Binary)):
-        raise _nested(name, str(dtype))
+        raise nested_error(name, str(dtype))
     return _from_array(np.asarray(series.to_numpy()), name)
 
 
@@ -559,7 +560,7 @@ def _from_array(array: npt.NDArray[Any], name: str) -> Column:
         raise ValueError(
             f"Complex data not supported: split column {name!r} into its real and imaginary part"
         )
-    raise _nested(name, str(array.dtype))
+    raise nested_error(name, str(array.dtype))
 
 
 def _from_objects(array: npt.NDArray[Any], name: str) -> Column:
@@ -579,7 +580,7 @@ def _from_objects(array: npt.NDArray[Any], name: str) -> Column:
         held.discard("real")  # the only floats are NaN
     for t in types:
         if _family(t) == "other":
-            raise _nested(name, t.__name__)
+            raise nested_error(name, t.__name__)
     if held <= {"real"}:
         floats = _float_objects(values, name)
         whole = all(isinstance(v, numbers.Integral) or factorize.is_missing(v) for v in values)

@@ -26,7 +26,8 @@ from damier.intake.engines.prebins import (
     refined_binning,
 )
 from damier.search.axis.costs import interval_penalties
-from damier.search.axis.ordered import OrderedSolution, Search, partition_ordered
+from damier.search.axis.ordered import OrderedSolution, Search, partition_ordered, search_blocks
+from damier.search.axis.rows import axis_of_counts
 from damier.search.kernels import (
     BoolArray,
     CodeArray,
@@ -39,13 +40,16 @@ from damier.search.kernels import (
 )
 
 # Bins around a cut that are split, on each side.
-_REACH = 16
+_REACH = 4
 # Bins that those around all cuts are split into, about.
 _WINDOW_BINS = 1 << 15
 # Cells of a table of bins by classes: many classes get fewer bins.
 _MOST_CELLS = 1 << 20
-# Rounds of splitting: each divides the rows around a cut by hundreds.
+# Scans that look for better cuts everywhere, and scans in all: each divides the rows near a cut by hundreds.
+_ROUNDS = 3
 _MOST_ROUNDS = 8
+# Standard deviations of the cost inside a bin within which a better cut may be found.
+_DEVIATIONS = 3.0
 
 _NAN = np.uint64(0x7FF0000000000000)
 _SIGN = np.uint64(1 << 63)
@@ -275,12 +279,13 @@ class CountedNumber:
         if has_missing:
             elements = np.concatenate([counts.missing[None], elements])
         total = int(elements.sum())
-        penalty = interval_penalties(total, len(elements))
-        starts, _, optimal = partition_ordered(elements, penalty, search=self.search)
         single = np.ones(len(elements), bool)
         single[int(has_missing) :] = counts.low[bins] == counts.high[bins]
-        kept = self._around(starts, single)
-        if kept is not None and self.n_scans < _MOST_ROUNDS:
+        starts, optimal = self._starts(elements, total, bool(single.all()))
+        next_to = np.concatenate([starts[1:] - 1, starts[1:]])
+        kept = _promising(elements, starts) & ~single
+        settled = single[next_to].all() and (self.n_scans >= _ROUNDS or not kept.any())
+        if not settled and self.n_scans < _MOST_ROUNDS:
             self._refine(counts, bins[kept[int(has_missing) :]])
             return
         cuts = starts[1:] - int(has_missing)
@@ -299,15 +304,21 @@ class CountedNumber:
         )
         self._counts = None
 
-    def _around(self, starts: IntArray, single: BoolArray) -> BoolArray | None:
-        """Mark the elements around the cuts that can be split; None when all next to a cut are values."""
-        next_to = np.unique(np.concatenate([starts[1:] - 1, starts[1:]]))
-        if single[next_to].all():
-            return None
-        near = (starts[1:, None] + np.arange(-_REACH, _REACH)).ravel()
-        kept = np.zeros(len(single), bool)
-        kept[near[(near >= 0) & (near < len(single))]] = True
-        return kept & ~single
+    def _starts(self, elements: IntArray, total: int, exact: bool) -> tuple[IntArray, bool]:
+        """Find the parts of elements, and whether no others cost less."""
+        penalty = interval_penalties(total, len(elements))
+        if exact or self.n_classes == 2 or self.search != "auto":
+            starts, _, optimal = partition_ordered(elements, penalty, search=self.search)
+            return starts, optimal
+        # No proof about bins is worth its time. The first cuts only say where to look closer.
+        if self.n_scans == 2:
+            starts, _, _ = partition_ordered(elements, penalty, search="greedy")
+            if len(starts) > 1:
+                return starts, False
+        axis, first = axis_of_counts(elements)
+        starts = first[search_blocks(axis, penalty, "auto").starts]
+        starts[0] = 0
+        return starts, False
 
     def _refine(self, counts: Counts, bins: IntArray) -> None:
         self._kept = np.zeros(len(counts.low), bool)
@@ -315,3 +326,38 @@ class CountedNumber:
         most = min(_WINDOW_BINS, max(_MOST_CELLS // self.n_classes, 64))
         self._whole = refined_binning(self._whole, counts, self._kept, most)
         self.binning = only_binning(self._whole, self._kept)
+
+
+def _promising(elements: IntArray, starts: IntArray) -> BoolArray:
+    """Mark the elements inside which a cut may cost less than the nearest one found.
+
+    Moved to the border of an element, a cut costs so much more. Inside, the cost wanders from one border to
+    the other, as rows of several classes come in an order that is not known: by chance it falls below both.
+    """
+    marked = np.zeros(len(elements), bool)
+    for k in range(1, len(starts)):
+        begin, end = starts[k - 1], starts[k + 1] if k + 1 < len(starts) else len(elements)
+        inside = elements[begin:end]
+        left = np.cumsum(inside, axis=0)
+        whole = left[-1]
+        costs = np.full(len(inside) + 1, np.inf)
+        costs[1:-1] = _entropy(left[:-1]) + _entropy(whole - left[:-1])
+        at = starts[k] - begin
+        shares = (left[at - 1] + 1.0) / (left[at - 1] + 1.0).sum()
+        others = (whole - left[at - 1] + 1.0) / (whole - left[at - 1] + 1.0).sum()
+        gains = np.log(shares / others)
+        rows = inside.sum(axis=1)
+        mean = inside @ gains / rows
+        deviation = np.sqrt(np.maximum(inside @ gains**2 - rows * mean**2, 0.0))
+        more = np.minimum(costs[:-1], costs[1:]) - costs[at]
+        marked[begin:end] |= more < _DEVIATIONS * deviation
+        marked[max(starts[k] - _REACH, 0) : starts[k] + _REACH] = True
+    return marked
+
+
+def _entropy(counts: IntArray) -> FloatArray:
+    """Cost of the classes of parts, near enough: entropy times rows."""
+    rows = counts.sum(axis=1)
+    logs = np.log(np.maximum(counts, 1))
+    held: FloatArray = rows * np.log(rows) - (counts * logs).sum(axis=1)
+    return held

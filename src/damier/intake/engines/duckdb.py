@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import glob
 import tempfile
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -130,8 +131,8 @@ class DuckDBSource:
         What messages call it.
     connection : DuckDBPyConnection, optional
         To be kept alive as long as the source, if it is Damier's own.
-    batch : int
-        Rows of a batch.
+    batch : int, optional
+        Rows of a batch, `BATCH` by default.
 
     Examples
     --------
@@ -151,13 +152,13 @@ class DuckDBSource:
         shown: str = "the relation",
         connection: duckdb.DuckDBPyConnection | None = None,
         *,
-        batch: int = BATCH,
+        batch: int | None = None,
     ) -> None:
         need("pyarrow", "engines", "streaming rows from DuckDB")
         self.relation = relation
         self.shown = shown
         self.connection = connection
-        self.batch = batch
+        self.batch = BATCH if batch is None else batch
         self.n_scans = 0
         self.columns = tuple(
             _source_column(name, kind) for name, kind in zip(relation.columns, relation.types, strict=True)
@@ -292,7 +293,7 @@ class DuckDBSource:
         if labels.weight is not None:
             selected.append(f"{quoted(labels.weight)}::BIGINT AS w")
         query = f"SELECT {', '.join(selected)} FROM {_VIEW}{self._counted(labels)}"
-        done = 0
+        done, began = 0, time.monotonic()
         for batch in self.batches(query):
             codes = _integers(batch, "y", np.int32) if by_class else None
             weights = None if labels.weight is None else _integers(batch, "w", np.int64)
@@ -307,7 +308,9 @@ class DuckDBSource:
             else:
                 watch.check()
                 watch.map(add, range(len(names)))
-                watch.report(f"Scan {self.n_scans}", done=done, total=self.n_rows)
+                speed = done / max(time.monotonic() - began, 1e-9)
+                text = f"Scan {self.n_scans}, columns: {len(names)}, {speed:,.0f} rows/s"
+                watch.report(text, done=done, total=self.n_rows)
         return {name: held.counts() for name, held in zip(names, counters, strict=True)}
 
     def profiles(self, column: str, labels: Labels) -> Profiles:
@@ -350,9 +353,12 @@ class DuckDBSource:
         """Choose rows by a hash of their values."""
         self.n_scans += 1
         listed = ", ".join(map(quoted, columns))
-        share = min(1.0, n_rows / max(self.n_rows, 1))
-        chosen = f"hash({listed}, {int(seed)}) <= {int(share * (2**64 - 1))}::UBIGINT"
-        return read_table(self._arrow(f"SELECT {listed} FROM {_VIEW} WHERE {chosen}"))
+        name = f"hash({listed}, {int(seed)})"
+        kept = ""
+        if n_rows < self.n_rows:
+            kept = f" WHERE {name} < {2**64 * n_rows // self.n_rows}::UBIGINT"
+        # In an order that is not that of the rows: sums over them must come out the same.
+        return read_table(self._arrow(f"SELECT {listed} FROM {_VIEW}{kept} ORDER BY {name}"))
 
     def collect(self, columns: Sequence[str]) -> Table:
         """Read all rows."""

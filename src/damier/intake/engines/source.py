@@ -12,6 +12,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import math
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,7 +29,9 @@ from damier.intake.target import read_target
 
 Kind = Literal["number", "date", "datetime", "duration", "time", "boolean", "text", "nested"]
 
-_SUFFIXES = (".parquet", ".pq", ".csv", ".tsv", ".csv.gz", ".tsv.gz", ".csv.zst", ".tsv.zst")
+MEMORY = 4_000_000_000
+"""Bytes that a fit to a source may take, unless said otherwise: a table of a quarter of it is collected."""
+
 _MOST_CLASSES = 1000
 _MOST_DISTINCT = 0.1
 
@@ -277,6 +280,25 @@ def open_source(X: Any, *, memory_limit: int | None = None, threads: int | None 
     return None
 
 
+def memory_bytes(memory_limit: int | str | None) -> int:
+    """Read a memory limit, in bytes or as text; None is `MEMORY`.
+
+    >>> memory_bytes("2GB"), memory_bytes("512 MiB"), memory_bytes(None)
+    (2000000000, 536870912, 4000000000)
+    """
+    if memory_limit is None:
+        return MEMORY
+    if isinstance(memory_limit, str):
+        found = re.fullmatch(r"\s*(\d+(?:\.\d*)?)\s*([KMGT]?)(i?)B?\s*", memory_limit, re.IGNORECASE)
+        if found is None:
+            raise ValueError(f"memory_limit must be a size such as '4GB'; got {memory_limit!r}")
+        unit = (1024 if found[3] else 1000) ** " KMGT".index(found[2].upper() or " ")
+        memory_limit = int(float(found[1]) * unit)
+    if memory_limit < 0:
+        raise ValueError(f"memory_limit must not be negative; got {memory_limit}")
+    return memory_limit
+
+
 def need(package: str, extra: str, what: str) -> None:
     """Refuse to go on without a package.
 
@@ -287,6 +309,24 @@ def need(package: str, extra: str, what: str) -> None:
     """
     if importlib.util.find_spec(package) is None:
         raise ImportError(f"{what} needs {package}: pip install 'damier[{extra}]'")
+
+
+def check_columns(source: Source, target: str, weight: str | None = None) -> None:
+    """Refuse a target or weights that are no columns, and a table without rows.
+
+    Raises
+    ------
+    ValueError
+    """
+    names = [column.name for column in source.columns]
+    for name, what in ((target, "the target"), (weight, "sample_weight")):
+        if name is not None and name not in names:
+            listed = ", ".join(map(repr, names[:10])) + (", ..." if len(names) > 10 else "")
+            raise ValueError(f"{what} {name!r} is no column of the table; its columns are {listed}")
+    if source.n_rows == 0:
+        raise ValueError(
+            "Found array with 0 sample(s) while a minimum of 1 is required: the table has no rows."
+        )
 
 
 def read_labels(source: Source, target: str, weight: str | None = None) -> Labels:
@@ -306,15 +346,7 @@ def read_labels(source: Source, target: str, weight: str | None = None) -> Label
         If there is no such column, the target is missing somewhere or is no set of classes, or a weight is
         not a whole number of at least 0.
     """
-    names = [column.name for column in source.columns]
-    for name, what in ((target, "the target"), (weight, "sample_weight")):
-        if name is not None and name not in names:
-            listed = ", ".join(map(repr, names[:10])) + (", ..." if len(names) > 10 else "")
-            raise ValueError(f"{what} {name!r} is no column of the table; its columns are {listed}")
-    if source.n_rows == 0:
-        raise ValueError(
-            "Found array with 0 sample(s) while a minimum of 1 is required: the table has no rows."
-        )
+    check_columns(source, target, weight)
     if weight is not None:
         _check_weights(source, weight)
     held, counts = source.classes(target, weight)

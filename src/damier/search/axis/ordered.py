@@ -168,7 +168,7 @@ def search_ordered(axis: Axis, penalty: FloatArray, search: Search) -> Partition
         return search_exact(axis, penalty)
     if search == "auto" and axis.n_classes == 2:
         return _search_corners(axis, penalty)
-    return _search_blocks(axis, penalty, search)
+    return search_blocks(axis, penalty, search)
 
 
 def _search_corners(axis: Axis, penalty: FloatArray) -> Partition:
@@ -182,7 +182,7 @@ def _search_corners(axis: Axis, penalty: FloatArray) -> Partition:
     return Partition(starts, 0.0, False)
 
 
-def _search_blocks(axis: Axis, penalty: FloatArray, search: Search) -> Partition:
+def search_blocks(axis: Axis, penalty: FloatArray, search: Search) -> Partition:
     """Greedy merge of small blocks, exact search over the last cuts to go, improvement at full resolution."""
     extra = axis.n_classes - 1
     table = factorial_table(axis.total + axis.n_classes)

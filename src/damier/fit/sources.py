@@ -1,0 +1,377 @@
+"""Columns of a source partitioned against its target: counts come from the engine, never rows."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+
+from damier.criteria import discretization_cost, grouping_cost, log_bell_table
+from damier.fit.averaged import Evidence, best_evidence, evidence_of_column
+from damier.fit.naive_bayes import Averaging, EvidenceOf, weight_variables
+from damier.fit.partitions import Search
+from damier.intake import Target, as_categorical
+from damier.intake.engines.prebins import Counts
+from damier.intake.engines.source import Labels, Profiles, Source, SourceColumn, categories
+from damier.intake.factorize import sorted_categories
+from damier.intake.frames import nested_error
+from damier.intake.table import Column, IntArray, NumericColumn, Table
+from damier.models import Encoding, GroupPartition, IntervalPartition, NaiveBayes, Partition
+from damier.models.encoding import Encode
+from damier.search.run import Run
+
+MAX_VALUES = 1_000_000
+"""Values of a column that a model lists, unless said otherwise."""
+
+SAMPLE_ROWS = 1_000_000
+"""Rows that the weights of a naive Bayes are searched on, unless there are fewer."""
+
+Read = Literal["own", "numeric", "categorical"]
+"""As what a column is read: as its type says, all as numbers, or all as names."""
+
+# Bytes that the tables of the columns counted at a time may take.
+_TABLES = 256 * 2**20
+_LEADING_BYTES = 3 << 20
+
+
+@dataclass(frozen=True)
+class SourceUse:
+    """What a fit asked of a source.
+
+    Parameters
+    ----------
+    engine : str
+        The engine that counted.
+    rows : int
+        Rows of the table.
+    scans : int
+        How many times rows were read, in whole or in part.
+    seconds : float
+        Seconds of the fit.
+    sample_rows : int, optional
+        Rows of the sample that was searched on, where a search needed rows; None where all is from counts of
+        all the rows.
+    collected : bool
+        Whether the table was small enough to be read into memory, and fitted there.
+    left_out : dict of str to (int, int)
+        Of categorical columns with more values than a model lists: how many values are not listed, and in
+        how many rows they occur. They score as unseen.
+    """
+
+    engine: str
+    rows: int
+    scans: int
+    seconds: float
+    sample_rows: int | None = None
+    collected: bool = False
+    left_out: dict[str, tuple[int, int]] = field(default_factory=dict)
+
+
+@dataclass
+class ColumnFacts:
+    """What a summary says of a column; None where it is not known."""
+
+    type: str
+    missing: int | None
+    distinct: int | None
+
+
+@dataclass
+class FittedColumns:
+    """Partitions of the columns of a source, and what was learned on the way."""
+
+    partitions: list[Partition]
+    facts: list[ColumnFacts]
+    left_out: dict[str, tuple[int, int]]
+
+
+def chosen_columns(source: Source, labels: Labels) -> list[SourceColumn]:
+    """Return the columns of a source that are neither its target nor its weights."""
+    return [c for c in source.columns if c.name not in (labels.name, labels.weight)]
+
+
+def fit_columns(
+    source: Source,
+    labels: Labels,
+    *,
+    read: Read = "own",
+    search: Search = "auto",
+    short_bounds: bool = False,
+    max_values: int = MAX_VALUES,
+    run: Run,
+) -> FittedColumns:
+    """Partition each column of a source.
+
+    Parameters
+    ----------
+    source : Source
+    labels : Labels
+        Its target.
+    read : {"own", "numeric", "categorical"}
+        As what columns are read.
+    search, short_bounds
+        As in :class:`damier.MODLEncoder`.
+    max_values : int
+        Values of a categorical column that the model lists; a group lists one at least.
+    run : Run
+
+    Raises
+    ------
+    ValueError
+        If a column cannot be read that way.
+    Stopped
+        If the run is stopped.
+    """
+    columns = chosen_columns(source, labels)
+    for column in columns:
+        _refuse(column, read)
+    numeric = [c for c in columns if read != "categorical" and (c.numeric or read == "numeric")]
+    found: dict[str, tuple[Partition, ColumnFacts]] = {}
+    per_column = _LEADING_BYTES + 64 * min(1 << 20, (labels.n_classes + 2) << 14)
+    at_once = max(1, _TABLES // per_column)
+    for begin in range(0, len(numeric), at_once):
+        found |= _fit_numbers(source, numeric[begin : begin + at_once], labels, search, short_bounds, run)
+    left_out: dict[str, tuple[int, int]] = {}
+    for column in columns:
+        if column.name not in found:
+            run.check()
+            run.report(f"Grouping the values of {column.name}", done=len(found), total=len(columns))
+            partition, facts, unlisted = group_source(source, column, labels, search, max_values)
+            found[column.name] = partition, facts
+            if unlisted[0]:
+                left_out[column.name] = unlisted
+    _warn(left_out, max_values)
+    partitions, facts_of = zip(*(found[c.name] for c in columns), strict=True)
+    return FittedColumns(list(partitions), list(facts_of), left_out)
+
+
+def _refuse(column: SourceColumn, read: Read) -> None:
+    if column.kind == "nested":
+        raise nested_error(column.name, column.type)
+    if read == "numeric" and column.kind == "text":
+        raise ValueError(
+            f"column {column.name!r} is categorical: it holds text. MODLDiscretizer cuts numbers: convert "
+            "the column, leave it out, or use MODLEncoder, which groups categories."
+        )
+
+
+def _warn(left_out: dict[str, tuple[int, int]], max_values: int) -> None:
+    for name, (values, rows) in left_out.items():
+        warnings.warn(
+            f"column {name!r} has {values:,} values beyond the {max_values:,} most frequent that a model "
+            f"lists, in {rows:,} rows: they score as unseen. Raise max_values to list more.",
+            stacklevel=2,
+        )
+
+
+def _fit_numbers(
+    source: Source,
+    columns: Sequence[SourceColumn],
+    labels: Labels,
+    search: Search,
+    short_bounds: bool,
+    run: Run,
+) -> dict[str, tuple[Partition, ColumnFacts]]:
+    """Cut numeric columns, scan after scan until all of them have their intervals."""
+    from damier.search.counted import CountedNumber, KernelCounter
+
+    states = {column.name: CountedNumber(labels.n_classes, search) for column in columns}
+    open_states = dict(states)
+    while open_states:
+        first = next(iter(open_states.values()))
+        counts = source.count(
+            {name: state.binning for name, state in open_states.items()},
+            labels,
+            by_class=first.by_class,
+            values=first.wants_values,
+            counter=KernelCounter,
+            watch=run,
+        )
+
+        def search_one(name: str, counts: dict[str, Counts] = counts) -> None:
+            states[name].take(counts.pop(name))
+
+        run.map(search_one, list(open_states))
+        open_states = {name: state for name, state in open_states.items() if state.solution is None}
+    found: dict[str, tuple[Partition, ColumnFacts]] = {}
+    for column in columns:
+        state = states[column.name]
+        solution = state.solution
+        assert solution is not None
+        kind = "number" if column.kind == "boolean" else column.kind
+        partition = IntervalPartition.from_cuts(
+            solution.below,
+            solution.above,
+            short_bounds=short_bounds,
+            kind=kind,  # type: ignore[arg-type]
+            legend=column.legend,
+            has_missing=state.n_missing > 0,
+            name=column.name,
+            classes=tuple(labels.classes.tolist()),
+            counts=solution.counts,
+            cost=float(solution.cost),
+            null_cost=float(solution.null_cost),
+            optimal=bool(solution.optimal),
+        )
+        written = "numeric" if kind == "number" else kind
+        found[column.name] = partition, ColumnFacts(written, state.n_missing, state.n_distinct)
+    return found
+
+
+def group_source(
+    source: Source, column: SourceColumn, labels: Labels, search: Search, max_values: int
+) -> tuple[Partition, ColumnFacts, tuple[int, int]]:
+    """Group the values of a column by their class counts; return how many values and rows are not listed."""
+    profiles = source.profiles(column.name, labels)
+    n_values = int(profiles.n_values.sum())
+    groups, counts, optimal = _search_profiles(profiles, search)
+    group_of = {key.tobytes(): g for key, g in zip(profiles.counts, groups.tolist(), strict=True)}
+    asked = max_values
+    while True:
+        listed = source.listed(column.name, labels, asked)
+        of_value = np.array([group_of[key.tobytes()] for key in listed.counts], np.int64)
+        if len(listed.values) == n_values or len(np.unique(of_value)) == len(counts):
+            break
+        asked *= 2  # some group has none of the most frequent values
+    kept = np.zeros(len(of_value), bool)
+    kept[:max_values] = True
+    kept[np.unique(of_value, return_index=True)[1]] = True
+    values = categories(column, [v for v, k in zip(listed.values, kept.tolist(), strict=True) if k])
+    of_value = of_value[kept]
+    n_missing = int(listed.counts[listed.values.index(None)].sum()) if None in listed.values else 0
+    left_out = n_values - len(values), int(counts.sum() - listed.counts[kept].sum())
+    fields: dict[str, Any] = {"name": column.name, "classes": tuple(labels.classes.tolist())}
+    if values == [None]:
+        # A column without any value is numeric.
+        cost = discretization_cost(counts)
+        fields |= {"counts": counts, "cost": cost, "null_cost": cost, "optimal": True}
+        empty = IntervalPartition.from_cuts(np.empty(0), np.empty(0), has_missing=True, **fields)
+        return empty, ColumnFacts("numeric", n_missing, 0), (0, 0)
+    order, ordered = sorted_categories(values)
+    of_value = of_value[order]
+    # The most frequent group first, equals by their first value.
+    first = np.unique(of_value, return_index=True)[1]
+    by_size = np.lexsort((first, -counts.sum(axis=1)))
+    rank = np.empty_like(by_size)
+    rank[by_size] = np.arange(len(by_size))
+    partition = GroupPartition.from_codes(
+        rank[of_value],
+        len(counts),
+        ordered,
+        counts=counts[by_size],
+        cost=grouping_cost(counts, n_values),
+        null_cost=grouping_cost(counts.sum(axis=0, keepdims=True), n_values),
+        optimal=optimal,
+        **fields,
+    )
+    n_distinct = n_values - (None in listed.values)
+    return partition, ColumnFacts("categorical", n_missing, n_distinct), left_out
+
+
+def _search_profiles(profiles: Profiles, search: Search) -> tuple[IntArray, IntArray, bool]:
+    """Group profiles; return the group of each, the counts of the groups, and whether that is proven."""
+    from damier.search.axis.unordered import search_unordered
+    from damier.search.axis.values import elements_of_counts
+
+    elements = elements_of_counts(profiles.counts * profiles.n_values[:, None])
+    n_values = int(profiles.n_values.sum())
+    penalty = np.log(n_values) + log_bell_table(n_values, len(elements))[1:]
+    return search_unordered(elements, penalty, search, 0)
+
+
+def fit_source_encoding(
+    source: Source, labels: Labels, *, encode: Encode, run: Run, **options: Any
+) -> tuple[Encoding, FittedColumns]:
+    """Find the best partition of each column of a source, as `damier.fit.encoding.fit_encoding` does.
+
+    ``options`` are those of `fit_columns`.
+    """
+    fitted = fit_columns(source, labels, run=run, **options)
+    return Encoding(tuple(fitted.partitions), encode), fitted
+
+
+def fit_source_naive_bayes(
+    source: Source,
+    labels: Labels,
+    *,
+    averaging: Averaging = "convex",
+    evidence: EvidenceOf = "posterior",
+    search: Search = "auto",
+    max_values: int = MAX_VALUES,
+    sample_rows: int = SAMPLE_ROWS,
+    seed: int = 0,
+    run: Run,
+) -> tuple[NaiveBayes, FittedColumns, int | None]:
+    """Partition each column of a source, then average and weight the evidence on a sample of its rows.
+
+    A categorical column of which the sample lacks a value keeps the evidence of its best partition.
+
+    Returns
+    -------
+    NaiveBayes
+    FittedColumns
+    int or None
+        Rows of the sample; None if neither weights nor averages were asked for.
+    """
+    fitted = fit_columns(source, labels, search=search, max_values=max_values, run=run)
+    found = [best_evidence((partition,)) for partition in fitted.partitions]
+    n_sampled = None
+    if averaging is not None or evidence == "posterior":
+        run.report("Averaging and weighting the columns on a sample of the rows")
+        table, target, weights = sample_rows_of(source, labels, sample_rows, seed)
+        n_sampled = table.n_rows
+        if evidence == "posterior":
+
+            def averaged(k: int) -> Evidence:
+                best = fitted.partitions[k]
+                if isinstance(best, GroupPartition) and not _all_met(best, table.columns[k]):
+                    return found[k]
+                return evidence_of_column(table, k, target, best, weights)
+
+            found = run.map(averaged, range(table.n_columns))
+        variables = weight_variables(found, table, target, weights, averaging=averaging, run=run)
+    else:
+        variables = [held.variable for held in found]
+    classes = tuple(labels.classes.tolist())
+    return NaiveBayes(classes, labels.counts, tuple(variables)), fitted, n_sampled
+
+
+def _all_met(best: GroupPartition, column: Column) -> bool:
+    """Return whether a sample holds all values that a partition lists."""
+    listed = {value for group in best.groups for value in group}
+    return listed <= set(as_categorical(column).categories)
+
+
+def sample_rows_of(
+    source: Source, labels: Labels, n_rows: int, seed: int
+) -> tuple[Table, Target, IntArray | None]:
+    """Draw rows by their hash: about ``n_rows``, or all of them if there are no more."""
+    names = [c.name for c in chosen_columns(source, labels)]
+    extra = [labels.name] if labels.weight is None else [labels.name, labels.weight]
+    held = source.sample([*names, *extra], n_rows, seed)
+    return split_rows(held, labels)
+
+
+def split_rows(held: Table, labels: Labels) -> tuple[Table, Target, IntArray | None]:
+    """Take apart the columns, the target and the weights of rows; those of weight 0 are left out."""
+    weights = None
+    if labels.weight is not None:
+        numbers = held[labels.weight]
+        assert isinstance(numbers, NumericColumn)
+        weights = numbers.values.astype(np.int64)
+        if not weights.all():
+            kept = np.flatnonzero(weights)
+            held, weights = held.take(kept), weights[kept]
+        held = held.drop(labels.weight)
+    codes = class_codes(held[labels.name], labels)
+    return held.drop(labels.name), Target(codes, labels.classes), weights
+
+
+def class_codes(column: Column, labels: Labels) -> Any:
+    """Return the class of each row of a column that is the target."""
+    read = as_categorical(column)
+    position = {value: j for j, value in enumerate(labels.classes.tolist())}
+    return np.array([position[value] for value in read.categories], np.int32)[read.codes]
