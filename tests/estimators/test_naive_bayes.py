@@ -363,3 +363,11 @@ def test_ctrl_c_while_partitioning_is_an_interrupt_and_progress_counts_columns(m
         with pytest.raises(KeyboardInterrupt):
             estimator.fit(X, y)
         assert not hasattr(estimator, "model_")
+
+
+def test_values_of_very_different_shares_do_not_overflow():
+    rng = np.random.default_rng(0)
+    word = (rng.pareto(1.0, 90_000) * 30).astype(int) % 3000
+    odds = rng.normal(size=3000)[word] + rng.normal(size=90_000)
+    bayes = NaiveBayesClassifier().fit({"word": [f"w{i}" for i in word]}, np.digitize(odds, [1.0, 2.5]))
+    assert np.isfinite(bayes.model_.variables[0].table).all()

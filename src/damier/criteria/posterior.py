@@ -177,7 +177,8 @@ def _forward_and_backward(
     top = max(logs)
     chances = np.exp(np.array(logs) - top)
     total = chances.sum()
-    price = np.exp(log_price[:n] - top) / total
+    # Where the best partition has hundreds of parts, the price of few would overflow; their sums are zero.
+    price = np.exp(np.minimum(log_price[:n] - top, 700.0)) / total
     behind_of = np.zeros((n, n))  # price of i parts before, one at hand, and k behind
     for i in range(n):
         behind_of[i, : n - i] = price[i:]
