@@ -15,6 +15,7 @@ PAGES = Path(__file__).resolve().parent.parent / "docs" / "results"
 TITLES = {
     "univariate": "Intervals and groups",
     "many_classes": "Naive Bayes and many classes",
+    "classifiers": "Classifiers",
     "grids": "Grids",
     "semi_supervised": "Rows without a label",
     "coclustering": "Coclustering",
