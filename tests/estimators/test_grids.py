@@ -241,3 +241,31 @@ def test_constructors_take_keywords_only():
         DataGridClassifier(10)
     with pytest.raises(TypeError):
         DataGridEnsembleClassifier(10)
+
+
+def test_an_ensemble_is_as_sharp_as_rows_judged_without_themselves_say():
+    """The power is the best among others, by a literal count of each row's cells without the row."""
+    X, y = load_wine(return_X_y=True)
+    y = np.where(np.random.default_rng(0).random(len(y)) < 0.15, (y + 1) % 3, y)
+    model = DataGridEnsembleClassifier(n_grids=15).fit(X, y).model_
+    log_proba = np.zeros((len(y), 3))
+    cells = [grid.find_cells(X) for grid in model.grids]
+    for n in range(len(y)):
+        proba = np.zeros(3)
+        for grid, weight, cell in zip(model.grids, model.weights, cells, strict=True):
+            same = np.flatnonzero((cell == cell[n]) & (np.arange(len(y)) != n))
+            shares = np.bincount(y[same], minlength=3) / len(same) if len(same) else grid.shares
+            proba += weight * shares
+        log_proba[n] = np.log(np.maximum(proba, 0.5 / len(y)))
+
+    def loss(power):
+        scores = power * log_proba
+        return (np.log(np.exp(scores).sum(axis=1)) - scores[np.arange(len(y)), y]).sum()
+
+    others = np.linspace(0.6, 6, 100)
+    assert loss(model.power) <= min(map(loss, others)) + 1e-3
+    assert model.power > 1.2
+    mean = sum(w * grid.predict_proba(X) for grid, w in zip(model.grids, model.weights, strict=True))
+    np.testing.assert_allclose(
+        model.predict_proba(X), mean**model.power / (mean**model.power).sum(axis=1, keepdims=True)
+    )

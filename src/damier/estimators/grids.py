@@ -208,7 +208,8 @@ class DataGridEnsembleClassifier(_GridEstimator):
 
     One grid can use about log2 N variables; many grids over different variables use them all. Besides those
     met on the way to the best one, grids are sought on random subsets of the variables: averages gain from
-    grids that differ.
+    grids that differ. The mean of many grids hesitates; its probabilities are raised to the power that makes
+    the training rows most probable, each judged without itself.
 
     Parameters
     ----------
@@ -223,6 +224,8 @@ class DataGridEnsembleClassifier(_GridEstimator):
         The grids, the best first.
     weights_ : array
         The weight of each of ``grids_``; they sum to one.
+    power_ : float
+        What the mean probabilities are raised to; above one makes them sharper.
     grid_ : damier.models.DataGrid
         The best grid of all.
     summary_ : frame
@@ -280,6 +283,7 @@ class DataGridEnsembleClassifier(_GridEstimator):
         self.model_.in_library(self.grid_.library)
         self.grids_ = self.model_.grids
         self.weights_ = self.model_.weights
+        self.power_ = self.model_.power
         return self
 
     def _summary(self) -> dict[str, list[Any]]:

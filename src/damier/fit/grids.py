@@ -25,22 +25,62 @@ if TYPE_CHECKING:
 
 # Weights repeat rows; more rows than this are refused.
 _MOST_ROWS = 100_000_000
+# The power of an ensemble's probabilities lies between these.
+_POWERS = (0.5, 20.0)
 
 
 @dataclass(frozen=True)
 class FoundGrids:
-    """What a search for grids found: the best one, the distinct others if asked for, and its starts."""
+    """What a search for grids found: the best one, the distinct others if asked for, and its starts.
+
+    ``table`` and ``target`` are the rows it was given, each as often as it counts.
+    """
 
     best: DataGrid
     others: tuple[DataGrid, ...]
     n_starts: int
+    table: Table
+    target: Target
 
     def averaged(self) -> GridEnsemble:
-        """Average the others by their levels, or the best one alone where there are none."""
+        """Average the others by their levels, or the best one alone where there are none.
+
+        The probabilities are as sharp as makes the classes of the rows most probable, each row judged without
+        itself.
+        """
         grids = self.others or (self.best,)
         levels = np.array([grid.level for grid in grids])
         total = levels.sum()
-        return GridEnsemble(grids, levels / total if total > 0 else np.full(len(grids), 1 / len(grids)))
+        shares = levels / total if total > 0 else np.full(len(grids), 1 / len(grids))
+        return GridEnsemble(grids, shares, _best_power(grids, shares, self.table, self.target))
+
+
+def _best_power(grids: Sequence[DataGrid], shares: FloatArray, table: Table, target: Target) -> float:
+    """Find the power of the mean probabilities that makes the classes of the rows most probable.
+
+    Each row is judged by the other rows of its cells. The sum over the rows is convex in the power.
+    """
+    from scipy.optimize import minimize_scalar
+    from scipy.special import logsumexp
+
+    rows = np.arange(table.n_rows)
+    proba = np.zeros((table.n_rows, target.n_classes))
+    for grid, share in zip(grids, shares, strict=True):
+        # A grid without a variable has one cell.
+        cells = grid.find_cells(table) if grid.partitions else np.zeros(table.n_rows, np.int64)
+        counts = grid.cells.counts[cells].astype(np.float64)
+        counts[rows, target.codes] -= 1.0
+        others = counts.sum(axis=1, keepdims=True)
+        proba += share * np.where(others > 0, counts / np.maximum(others, 1.0), grid.shares)
+    logs = np.log(np.maximum(proba, 0.5 / table.n_rows))
+
+    def loss(power: float) -> float:
+        of_rows = logsumexp(power * logs, axis=1) - power * logs[rows, target.codes]
+        return float(of_rows.sum())
+
+    found = minimize_scalar(loss, bounds=_POWERS, method="bounded", options={"xatol": 1e-4})
+    # Rounded, so that it does not depend on the order in which rows are summed.
+    return round(float(found.x), 2)
 
 
 def fit_grid(
@@ -287,7 +327,7 @@ def find_grids(
         _grid(coded, target, one, found.null_cost, short_bounds).in_library(library)
         for one in (found.best, *found.others)
     )
-    return FoundGrids(best, tuple(others), found.n_starts)
+    return FoundGrids(best, tuple(others), found.n_starts, table, target)
 
 
 def _repeat(table: Table, target: Target, weights: IntArray) -> tuple[Table, Target]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -19,6 +20,7 @@ from damier.models.codec import (
     Model,
     Shares,
     Values,
+    Weight,
     check_indices,
     check_shape,
     check_sums,
@@ -316,10 +318,14 @@ class GridEnsemble(ClassifierModel):
         Distinct grids over the same classes.
     weights : array
         Weight of each, summing to one.
+    power : float, default=1.0
+        The mean probabilities are raised to this power and scaled to sum to one: the mean of many grids is
+        more hesitant than the rows warrant.
     """
 
     grids: tuple[DataGrid, ...]
     weights: Shares
+    power: Weight = 1.0
 
     model: ClassVar[str] = "grid_ensemble"
 
@@ -332,6 +338,8 @@ class GridEnsemble(ClassifierModel):
                 raise FieldError(f"grids[{i}]", "other classes or variables than those of the first grid")
         check_shape(self, "weights", len(self.grids))
         check_sums(self.weights, "weights")
+        if not 0.0 < self.power < math.inf:
+            raise FieldError("power", f"must be a number above zero, got {self.power}")
 
     @property
     def classes(self) -> tuple[Any, ...]:  # type: ignore[override]
@@ -363,7 +371,7 @@ class GridEnsemble(ClassifierModel):
         return list(dict.fromkeys(name for grid in self.grids for name in grid.variables))
 
     def predict_proba(self, X: Any) -> FloatArray:
-        """Weighted mean of the grids' class probabilities."""
+        """Weighted mean of the grids' class probabilities, to the power of the ensemble."""
         values = row_values(X, self._names)
         if values is not None:
             return self._row_mean(dict(zip(self._names, values, strict=True)))
@@ -371,13 +379,20 @@ class GridEnsemble(ClassifierModel):
         proba = np.zeros((table.n_rows, len(self.classes)))
         for grid, weight in zip(self.grids, self.weights, strict=True):
             proba += weight * grid.predict_proba(table)
-        return proba
+        return self._sharpened(proba)
+
+    def _sharpened(self, proba: FloatArray) -> FloatArray:
+        if self.power == 1.0:
+            return proba
+        sharp = (proba / proba.max(axis=1, keepdims=True)) ** self.power
+        scaled: FloatArray = sharp / sharp.sum(axis=1, keepdims=True)
+        return scaled
 
     def _row_mean(self, row: Mapping[str, Any]) -> FloatArray:
         proba = np.zeros(len(self.classes))
         for grid, weight in zip(self.grids, self.weights, strict=True):
             proba += weight * grid._row_shares([row[name] for name in grid.partitions])
-        return proba[None]
+        return self._sharpened(proba[None])
 
 
 def _unused(name: str, columns: Mapping[str, Any]) -> str:

@@ -567,7 +567,32 @@ def _grid_shares(plan: Plan, model: Any) -> list[Node]:
 
 def _grid_proba(plan: Plan, model: Any) -> exp.Select:
     trees = _grid_shares(plan, model)
+    if isinstance(model, GridEnsemble) and model.power != 1.0:
+        trees = _sharpened(plan, trees, model.power)
     return plan.step("", _named(plan, _proba_names(model.classes), trees), last=True)
+
+
+def _sharpened(plan: Plan, trees: list[Node], power: float) -> list[Node]:
+    """Raise probabilities to a power, and scale them to sum to one."""
+    writer = plan.writer
+    names = [plan.own(f"s{j}") for j in range(len(trees))]
+    plan.step("mean", list(zip(trees, names, strict=True)))
+    columns = [writer.column(name) for name in names]
+    top = writer.largest([column.copy() for column in columns])
+    plan.step("top", [*zip(columns, names, strict=True), (top, plan.own("m"))])
+    items = []
+    for name in names:
+        ratio = writer.divide(writer.column(name), writer.column(plan.own("m")))
+        logarithm = exp.Mul(this=writer.number(power), expression=exp.Ln(this=ratio))
+        none = exp.LTE(this=writer.column(name), expression=writer.number(0.0))
+        tree = exp.Case(
+            ifs=[exp.If(this=none, true=writer.number(0.0))], default=writer.exponential(logarithm)
+        )
+        items.append((tree, name))
+    plan.step("powers", items)
+    total = writer.total([writer.column(name) for name in names])
+    plan.step("total", [*((writer.column(name), name) for name in names), (total, plan.own("t"))])
+    return [writer.divide(writer.column(name), writer.column(plan.own("t"))) for name in names]
 
 
 def _grid_class(plan: Plan, model: Any) -> exp.Select:
