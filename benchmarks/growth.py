@@ -57,7 +57,7 @@ def make(case, size):
 def held(what):
     with open("/proc/self/status") as lines:
         return next(int(line.split()[1]) * 1024 for line in lines if line.startswith(what))
-tiny = dict(balls_rows=200, encoder_classes=20, untargeted_rows=300, grid_columns=4, linf_classes=3,
+tiny = dict(balls_rows=200, encoder_classes=20, untargeted_rows=6000, grid_columns=4, linf_classes=3,
             cocluster_ones=800)
 X, y, estimator = make(case, tiny[case]); estimator.fit(X) if y is None else estimator.fit(X, y)
 X, y, estimator = make(case, size)

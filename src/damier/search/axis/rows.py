@@ -367,7 +367,7 @@ def _coarsen(
                 counts[j] = 0
                 at += 1
         out_ptr[b + 1] = at
-    return out_cls[:at].copy(), out_cnt[:at].copy(), out_ptr
+    return out_cls[:at], out_cnt[:at], out_ptr
 
 
 @kernel
@@ -403,12 +403,19 @@ def axis_of_counts(counts: IntArray) -> tuple[Axis, IntArray]:
     return Axis(cls, cnt, ptr, counts.shape[1], int(cnt.sum())), first
 
 
-def axis_of_pairs(codes: IntArray, n_values: int, slots: IntArray, n_slots: int) -> Axis:
+def axis_of_pairs(codes: npt.NDArray[np.integer], n_values: int, slots: IntArray, n_slots: int) -> Axis:
     """Axis with one element per value, in order, whose classes are ``slots``; every value has rows."""
-    keys, cnt = np.unique(codes * n_slots + slots, return_counts=True)
-    ptr = np.zeros(n_values + 1, np.int64)
-    np.cumsum(np.bincount(keys // n_slots, minlength=n_values), out=ptr[1:])
-    return Axis((keys % n_slots).astype(np.int32), cnt, ptr, n_slots, codes.shape[0])
+    keys = codes.astype(np.int64)
+    keys *= n_slots
+    keys += slots
+    keys.sort()
+    first = np.concatenate(([True], keys[1:] != keys[:-1]))
+    cnt = np.diff(np.flatnonzero(first), append=keys.size)
+    keys = keys[first]
+    cls = (keys % n_slots).astype(np.int32)
+    keys //= n_slots
+    ptr = np.searchsorted(keys, np.arange(n_values + 1))
+    return Axis(cls, cnt, ptr, n_slots, codes.shape[0])
 
 
 def axis_in_order(

@@ -91,12 +91,14 @@ def elements_of_rows(
     return _gather(one_class, pure_rows, keys // n_classes, keys % n_classes, cnt.astype(np.int64))
 
 
-def elements_of_pairs(codes: IntArray, n_values: int, slots: IntArray, n_slots: int) -> Elements:
+def elements_of_pairs(
+    codes: npt.NDArray[np.integer], n_values: int, slots: IntArray, n_slots: int
+) -> Elements:
     """Count the rows by value and slot, one element per value, in the order of the values.
 
     For prices that depend on the number of values of a group: there, values of one profile are not one.
     """
-    keys, cnt = np.unique(codes * n_slots + slots, return_counts=True)
+    keys, cnt = np.unique(codes.astype(np.int64) * n_slots + slots, return_counts=True)
     return _one_per_value(keys // n_slots, keys % n_slots, cnt, n_values, n_slots)
 
 
