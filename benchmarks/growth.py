@@ -32,7 +32,7 @@ def make(case, size):
     if case == "encoder_classes":
         n = 100_000 if size > 50 else 2_000
         X = rng.normal(size=(n, 3)); y = (rng.integers(0, size, n) + (X[:, 0] > 0) * (size // 2)) % size
-        return X, y, damier.MODLEncoder()
+        return X, y, damier.MODLEncoder(target="classes")
     if case == "balls_rows":
         y = rng.integers(0, 3, size); X = rng.normal(size=(size, 10)) + y[:, None]
         return X, y, damier.BallPartitionClassifier()
