@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import datetime
 import math
 import os
@@ -25,6 +26,7 @@ from damier.models import (
     GroupPartition,
     IntervalPartition,
     NaiveBayes,
+    TargetIntervals,
     UnsupervisedGrid,
     VariableEvidence,
 )
@@ -121,12 +123,28 @@ def test_the_rules_of_the_library_hold(name):
     np.testing.assert_array_equal(np.array(evidence), model.explain(X).reshape(len(parts), -1))
 
 
+def against_a_number(partition, seed):
+    """Give a partition of three classes a target that is a number."""
+    quantiles = np.sort(np.random.default_rng(seed).normal(size=(partition.n_parts, 7)), axis=1)
+    target = TargetIntervals(
+        bounds=(-0.5, 0.5),
+        mean=0.1,
+        overall=np.arange(7) / 3,
+        means=quantiles.mean(axis=1),
+        quantiles=quantiles,
+    )
+    return dataclasses.replace(partition, target=target)
+
+
 @every_engine
-@pytest.mark.parametrize("encode", ["ordinal", "onehot", "evidence"])
+@pytest.mark.parametrize("encode", ["ordinal", "onehot", "evidence", "mean", "median"])
 def test_encodings(name, encode):
     engine = sql_engines.engine(name)
     X = load(engine, RULES)
-    model = Encoding(VARIABLES, encode)
+    variables = VARIABLES
+    if encode in ("mean", "median"):
+        variables = tuple(against_a_number(variable, seed) for seed, variable in enumerate(VARIABLES))
+    model = Encoding(variables, encode)
     names, written = results(engine, model)
     np.testing.assert_array_equal(np.array(written), model.transform(X))
     if name != "spark":

@@ -209,7 +209,7 @@ def test_too_many_classes_are_refused_by_estimators():
     with pytest.raises(
         ValueError, match=r"y looks like a number: 5,000 values in 5,000 rows\. At most 1,000"
     ):
-        damier.MODLEncoder().fit(X, np.arange(5000))
+        damier.MODLEncoder(target="classes").fit(X, np.arange(5000))
     with pytest.raises(ValueError, match="5,000 classes in 5,000 rows"):
         damier.NaiveBayesClassifier().fit(X, [f"c{i}" for i in range(5000)])
     assert refuse_many_classes(read_target(np.arange(1001).repeat(10))) is None

@@ -118,6 +118,20 @@ def test_no_groups_of_small_tables_are_cheaper():
     assert len(set(informed)) > 4
 
 
+def test_turns_are_seldom_dearer_than_all_partitions(monkeypatch):
+    """The search of larger tables, on tables that brute force can settle."""
+    monkeypatch.setattr("damier.search.axis.numeric_target._MOST_TRIED", 0)
+    rng = np.random.default_rng(3)
+    missed = 0
+    for _ in range(100):
+        table = random_table(rng, rng.integers(2, 7), rng.integers(2, 7), rng.integers(6, 80))
+        found = solve_table(table)
+        least = brute_force(table, ordered=True)
+        assert found.cost > least - 1e-9
+        missed += found.cost > least + 1e-6
+    assert missed <= 5
+
+
 def test_the_target_is_cut_at_the_least_cost():
     rng = np.random.default_rng(4)
     for _ in range(30):

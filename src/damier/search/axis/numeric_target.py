@@ -243,12 +243,19 @@ class _Variable:
 
     def descents(self) -> list[_State]:
         """Take turns from each start, on blocks; return the distinct ends by value, the cheapest first."""
-        sizes = self.table.sum(axis=0)
         met: set[bytes] = set()
         ends: dict[bytes, _State] = {}
-        for n_intervals in _STARTS:
-            starts = equal_blocks(sizes, n_intervals)
-            if len(starts) > 1:
+        of_target, of_input = self.table.sum(axis=0), self.table.sum(axis=1)
+        for number in _STARTS:
+            self._take_turns(equal_blocks(of_target, number), met, ends)
+            if self.ordered:
+                parts = equal_blocks(of_input, number)
+                self._take_turns(self._intervals_for(np.add.reduceat(self.table, parts, axis=0)), met, ends)
+        # From the best again, with half as many intervals of the target and with twice as many.
+        best = None
+        while ends and (best is None or min(state.cost for state in ends.values()) < best.cost - _LEAST_GAIN):
+            best = min(ends.values(), key=lambda state: state.cost)
+            for starts in _around(best.starts, of_target):
                 self._take_turns(starts, met, ends)
         found = sorted(ends.values(), key=lambda state: state.cost)
         return [
@@ -260,22 +267,23 @@ class _Variable:
         """Partition the input, cut the target, and so on while the cost falls."""
         best: _State | None = None
         for _ in range(_MOST_TURNS):
-            if starts.tobytes() in met:
+            if len(starts) == 1 or starts.tobytes() in met:
                 break
             met.add(starts.tobytes())
             labels, by_interval, _ = self._parts_for(np.add.reduceat(self.table, starts, axis=1))
             if len(by_interval) == 1:
-                return
+                break
             by_block = np.zeros((len(by_interval), self.table.shape[1]), np.int64)
             np.add.at(by_block, labels, self.table)
             starts = self._intervals_for(by_block)
-            if len(starts) == 1:
-                return
             cost = regression_cost(np.add.reduceat(by_block, starts, axis=1), self.n_priced)
             if best is not None and cost >= best.cost - _LEAST_GAIN:
                 break
             best = _State(labels, starts, cost)
-        if best is not None and best.cost < self.null_cost:
+        if best is None or best.cost >= self.null_cost:
+            return
+        known = ends.get(best.starts.tobytes())
+        if known is None or best.cost < known.cost:
             ends[best.starts.tobytes()] = best
 
     def _parts_for(self, counts: IntArray, *, exact: bool = False) -> tuple[IntArray, IntArray, bool]:
@@ -476,6 +484,16 @@ def _rows_in_order(codes: CodeArray, n_values: int) -> IntArray:
         order[place[codes[row]]] = row
         place[codes[row]] += 1
     return order
+
+
+def _around(starts: IntArray, sizes: IntArray) -> list[IntArray]:
+    """Drop every other start, in both ways; and cut each part in two of about the same size."""
+    stops = [*starts[1:].tolist(), len(sizes)]
+    middles = [
+        first + int(equal_blocks(sizes[first:stop], 2)[-1])
+        for first, stop in zip(starts.tolist(), stops, strict=True)
+    ]
+    return [starts[::2], np.concatenate((starts[:1], starts[1::2])), np.union1d(starts, middles)]
 
 
 def labels_of(starts: IntArray, n_elements: int) -> IntArray:
