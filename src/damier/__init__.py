@@ -18,6 +18,7 @@ _HOME_OF = {
     "DataGridClassifier": "damier.estimators.grids",
     "DataGridClustering": "damier.estimators.grid_clustering",
     "DataGridEnsembleClassifier": "damier.estimators.grids",
+    "DataGridRegressor": "damier.estimators.grids",
     "MODLDiscretizer": "damier.estimators.transformers",
     "MODLGrouper": "damier.estimators.transformers",
     "MODLEncoder": "damier.estimators.transformers",
@@ -38,6 +39,7 @@ __all__ = [
     "DataGridClassifier",
     "DataGridClustering",
     "DataGridEnsembleClassifier",
+    "DataGridRegressor",
     "LinfClassifier",
     "MODLDiscretizer",
     "MODLEncoder",
@@ -57,7 +59,12 @@ if TYPE_CHECKING:
     from damier.estimators.coclustering import Coclustering
     from damier.estimators.coclustering_classifier import CoclusteringClassifier
     from damier.estimators.grid_clustering import DataGridClustering
-    from damier.estimators.grids import DataGridClassifier, DataGridEnsembleClassifier, rank_pairs
+    from damier.estimators.grids import (
+        DataGridClassifier,
+        DataGridEnsembleClassifier,
+        DataGridRegressor,
+        rank_pairs,
+    )
     from damier.estimators.linf import LinfClassifier
     from damier.estimators.naive_bayes import NaiveBayesClassifier
     from damier.estimators.naive_bayes_regressor import NaiveBayesRegressor

@@ -12,16 +12,20 @@ from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from damier.estimators._base import TableClassifier, WithSummary, require_two_classes, seed_of
+from damier.estimators._regressor import TableRegressor
 from damier.estimators._sklearn import Interval, fit_context
 from damier.fit.grids import FoundGrids, find_grids, fit_pairs
+from damier.fit.regression_grids import fit_regression_grid
 from damier.intake import Table, read_table, read_target
 from damier.intake.frames import as_frame, make_frame
+from damier.intake.target import name_of
 from damier.models.grid import DataGrid, GridEnsemble
+from damier.models.regression_grid import RegressionGrid
 from damier.search.run import ProgressCallback, Run, count_threads
 
 
-class _GridEstimator(WithSummary, TableClassifier):
-    """What both classifiers share: parameters and the search."""
+class _GridParameters(WithSummary):
+    """What all estimators of one grid share: parameters and summary."""
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "time_limit": [Interval(Real, 0, None, closed="left"), None],
@@ -29,6 +33,8 @@ class _GridEstimator(WithSummary, TableClassifier):
         "random_state": ["random_state"],
         "n_jobs": [Integral, None],
     }
+
+    grid_: Any
 
     def __init__(
         self,
@@ -42,6 +48,28 @@ class _GridEstimator(WithSummary, TableClassifier):
         self.effort = effort
         self.random_state = random_state
         self.n_jobs = n_jobs
+
+    def _summary(self) -> dict[str, list[Any]]:
+        used = self.grid_.partitions
+        names = self._facts["name"]
+        return {
+            "name": names,
+            "type": self._facts["type"],
+            "selected": [name in used for name in names],
+            "parts": [used[name].n_parts if name in used else 1 for name in names],
+            "missing": self._facts["missing"],
+            "distinct": self._facts["distinct"],
+        }
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()  # type: ignore[misc]
+        tags.input_tags.string = True
+        tags.input_tags.categorical = True
+        return tags
+
+
+class _GridEstimator(_GridParameters, TableClassifier):
+    """What both classifiers share: the search."""
 
     def _search(
         self, X: Any, y: Any, sample_weight: Any, progress: ProgressCallback | None, n_diverse: int = 0
@@ -66,26 +94,44 @@ class _GridEstimator(WithSummary, TableClassifier):
         self.search_ended_ = run.ended
         return found
 
-    def _summary(self) -> dict[str, list[Any]]:
-        used = self.grid_.partitions
-        names = self._facts["name"]
-        return {
-            "name": names,
-            "type": self._facts["type"],
-            "selected": [name in used for name in names],
-            "parts": [used[name].n_parts if name in used else 1 for name in names],
-            "missing": self._facts["missing"],
-            "distinct": self._facts["distinct"],
-        }
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.string = True
-        tags.input_tags.categorical = True
-        return tags
+class _GridSelector(SelectorMixin):
+    """Selector of the variables of a grid."""
+
+    grid_: Any
+    _names: tuple[str, ...]
+
+    def _get_support_mask(self) -> npt.NDArray[np.bool_]:
+        check_is_fitted(self)
+        selected = set(self.grid_.variables)
+        return np.array([name in selected for name in self._names], dtype=np.bool_)
+
+    def transform(self, X: Any) -> Any:
+        """Return the selected columns as they were given.
+
+        Parameters
+        ----------
+        X : data frame, array or dict of columns
+            The columns of ``fit``, in the same order.
+
+        Returns
+        -------
+        frame, array or dict
+            The library that was passed in.
+        """
+        table = self._read_scored(X)
+        kept = np.flatnonzero(self._get_support_mask()).tolist()
+        if isinstance(X, Table):
+            return Table(tuple(table.columns[k] for k in kept), table.n_rows)
+        if isinstance(X, Mapping):
+            return {name: X[name] for k, name in enumerate(X) if k in kept}
+        frame = as_frame(X)
+        if frame is not None:
+            return frame[:, kept].to_native()
+        return (X if hasattr(X, "shape") else np.asarray(X))[:, kept]
 
 
-class DataGridClassifier(SelectorMixin, _GridEstimator):
+class DataGridClassifier(_GridSelector, _GridEstimator):
     """The most probable grid over the variables, as a classifier and as rules.
 
     Some of the variables are selected, each is cut into intervals or groups, and the cross of these
@@ -172,35 +218,6 @@ class DataGridClassifier(SelectorMixin, _GridEstimator):
         """
         self.model_: DataGrid = self._search(X, y, sample_weight, progress).best
         return self
-
-    def _get_support_mask(self) -> npt.NDArray[np.bool_]:
-        check_is_fitted(self)
-        selected = set(self.grid_.variables)
-        return np.array([name in selected for name in self._names], dtype=np.bool_)
-
-    def transform(self, X: Any) -> Any:
-        """Return the selected columns as they were given.
-
-        Parameters
-        ----------
-        X : data frame, array or dict of columns
-            The columns of ``fit``, in the same order.
-
-        Returns
-        -------
-        frame, array or dict
-            The library that was passed in.
-        """
-        table = self._read_scored(X)
-        kept = np.flatnonzero(self._get_support_mask()).tolist()
-        if isinstance(X, Table):
-            return Table(tuple(table.columns[k] for k in kept), table.n_rows)
-        if isinstance(X, Mapping):
-            return {name: X[name] for k, name in enumerate(X) if k in kept}
-        frame = as_frame(X)
-        if frame is not None:
-            return frame[:, kept].to_native()
-        return (X if hasattr(X, "shape") else np.asarray(X))[:, kept]
 
 
 class DataGridEnsembleClassifier(_GridEstimator):
@@ -290,6 +307,92 @@ class DataGridEnsembleClassifier(_GridEstimator):
         pairs = list(zip(self.grids_, self.weights_.tolist(), strict=True))
         weights = [sum(w for grid, w in pairs if name in grid.partitions) for name in self._names]
         return {**super()._summary(), "weight": weights}
+
+
+class DataGridRegressor(_GridSelector, _GridParameters, TableRegressor):
+    """The most probable grid over the variables against a number, as a regressor and as rules.
+
+    Some of the variables are selected, each is cut into intervals or groups, and so is the target; the cross
+    of the variables' parts makes cells, each predicting the distribution of the target among its rows. Which
+    variables, how many parts, and where the variables and the target are cut, is chosen by one criterion.
+
+    Parameters
+    ----------
+    time_limit, effort, random_state, n_jobs
+        As in `DataGridClassifier`. The search of a grid and the cuts of the target take turns, so that a
+        search takes several times as long.
+
+    Attributes
+    ----------
+    grid_ : damier.models.RegressionGrid
+        ``variables``, ``partitions``, ``target_bounds``, ``cost``, ``null_cost``, ``level``, ``gain_per_row``
+        and ``rules()``.
+    model_ : damier.models.RegressionGrid
+        The grid, under the name by which ``damier.deploy.save`` finds it.
+    summary_ : frame
+        One row per column: name, type, selected, parts, missing, distinct.
+    n_starts_ : int
+        Starts the search made.
+    search_ended_ : {"complete", "time limit", "interrupted"}
+        How the search ended.
+    n_features_in_, feature_names_in_
+        As everywhere in scikit-learn.
+
+    Notes
+    -----
+    Ctrl-C during ``fit`` ends the search, and the best grid so far is kept.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.random((400, 3))
+    >>> y = 10 * ((X[:, 0] > 0.4) ^ (X[:, 2] > 0.6)) + rng.integers(0, 5, 400)
+    >>> regressor = DataGridRegressor().fit(X, y)
+    >>> regressor.grid_.variables
+    ('x0', 'x2')
+    >>> print(regressor.grid_.rules()[0])
+    >>> regressor.predict_interval(X[:1], 0.9).round(1)
+    """
+
+    @fit_context(prefer_skip_nested_validation=True)
+    def fit(
+        self, X: Any, y: Any, sample_weight: Any = None, progress: ProgressCallback | None = None
+    ) -> Self:
+        """Search for the grid.
+
+        Parameters
+        ----------
+        X : data frame, 2-D array or dict of columns
+            pandas, polars, pyarrow, NumPy. Missing values and infinities are values like any others.
+        y : array-like of shape (n_samples,)
+            Numbers.
+        sample_weight : array-like of shape (n_samples,), optional
+            Frequencies, whole numbers: the grid is that of the rows repeated so often, and the search takes
+            as long.
+        progress : callable, optional
+            Called with a `damier.search.run.Progress` after each round.
+
+        Returns
+        -------
+        self
+        """
+        table, target, weights = self._read_numbers(X, y, sample_weight)
+        run = self._new_run(progress)
+        self.model_, self.n_starts_ = run.call(
+            fit_regression_grid,
+            table,
+            target,
+            weights,
+            effort=self.effort,
+            seed=seed_of(self.random_state),
+            target_name=name_of(y),
+            run=run,
+        )
+        self._keep_facts(table)
+        self.grid_: RegressionGrid = self.model_
+        self.search_ended_ = run.ended
+        return self
 
 
 def rank_pairs(

@@ -190,7 +190,7 @@ def fit_pairs(
     if table.n_columns < 2:
         raise ValueError(f"A pair takes two columns; X has {table.n_columns}.")
     compile_kernels(target.n_classes, run)
-    axes = [_code_column(column).axis for column in table.columns]
+    axes = [code_column(column).axis for column in table.columns]
     classes, n_classes = target.codes, target.n_classes
 
     alone: dict[int, Alone] = {}
@@ -280,7 +280,7 @@ def _promising(
 
 
 @dataclass(frozen=True)
-class _CodedColumn:
+class CodedColumn:
     """A column for the search, and its distinct values, NaN or None first."""
 
     column: Column
@@ -288,12 +288,13 @@ class _CodedColumn:
     values: Any
 
 
-def _code_column(column: Column) -> _CodedColumn:
+def code_column(column: Column) -> CodedColumn:
+    """Code a column for the search of a grid."""
     from damier.search.grid.problem import AxisCodes
 
     values, codes = column.coded()
     axis = AxisCodes(codes.astype(np.int32), len(values), isinstance(column, CategoricalColumn))
-    return _CodedColumn(column, axis, values)
+    return CodedColumn(column, axis, values)
 
 
 def find_grids(
@@ -313,7 +314,7 @@ def find_grids(
     library = table.library
     if weights is not None:
         table, target = _repeat(table, target, weights)
-    coded = [_code_column(column) for column in table.columns]
+    coded = [code_column(column) for column in table.columns]
     found = search_grid(
         [one.axis for one in coded],
         target.codes,
@@ -332,17 +333,22 @@ def find_grids(
 
 def _repeat(table: Table, target: Target, weights: IntArray) -> tuple[Table, Target]:
     """Repeat each row as often as it counts: cells are counted row by row."""
+    rows = repeated_rows(weights)
+    return table.take(rows), Target(target.codes[rows], target.classes)
+
+
+def repeated_rows(weights: IntArray) -> IntArray:
+    """Return each row as often as it counts, or refuse weights of too many rows."""
     total = int(weights.sum())
     if total > _MOST_ROWS:
         raise ValueError(
             f"sample_weight adds up to {total} rows; grids take {_MOST_ROWS} at most: scale the weights down."
         )
-    rows = np.repeat(np.arange(table.n_rows), weights)
-    return table.take(rows), Target(target.codes[rows], target.classes)
+    return np.repeat(np.arange(len(weights)), weights)
 
 
 def _grid(
-    coded: Sequence[_CodedColumn], target: Target, found: FoundGrid, null_cost: float, short_bounds: bool
+    coded: Sequence[CodedColumn], target: Target, found: FoundGrid, null_cost: float, short_bounds: bool
 ) -> DataGrid:
     """Wrap a grid that the search found."""
     partitions = {
@@ -359,7 +365,7 @@ def _grid(
     )
 
 
-def _partition(coded: _CodedColumn, target: Target, parts: CodeArray, short_bounds: bool) -> Partition:
+def _partition(coded: CodedColumn, target: Target, parts: CodeArray, short_bounds: bool) -> Partition:
     """One axis of a grid as a partition, with the cost it would have alone."""
     n_parts, n_classes = int(parts.max()) + 1, target.n_classes
     flat = parts[coded.axis.codes].astype(np.int64) * n_classes + target.codes

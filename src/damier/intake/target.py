@@ -166,6 +166,17 @@ def is_fractional(y: Any, name: str = "y") -> bool:
     return bool((array != np.floor(array)).any())
 
 
+def name_of(y: Any) -> str:
+    """Return the name of a target, "target" where it has none.
+
+    >>> name_of([1, 2])
+    'target'
+    """
+    held = _one_column(y, "y")
+    name = held.name if isinstance(held, nw.Series) else None
+    return "target" if name is None or name == "" else str(name)
+
+
 def _one_column(y: Any, name: str) -> Any:
     """Return the target as a series, or as it was given when it is none."""
     if y is None:

@@ -34,6 +34,7 @@ HOME_OF = {
     "IntervalPartition": "damier.models.partition",
     "Partition": "damier.models.partition",
     "Distribution": "damier.models.regressor",
+    "RegressionGrid": "damier.models.regression_grid",
     "RegressorModel": "damier.models.regressor",
     "TargetIntervals": "damier.models.target_intervals",
     "UnsupervisedGrid": "damier.models.unsupervised_grid",
@@ -64,6 +65,7 @@ __all__ = [
     "NaiveBayes",
     "NaiveBayesRegression",
     "Partition",
+    "RegressionGrid",
     "RegressorModel",
     "TargetEvidence",
     "TargetIntervals",
@@ -84,6 +86,7 @@ if TYPE_CHECKING:
     from damier.models.naive_bayes import AveragedEvidence, NaiveBayes, VariableEvidence
     from damier.models.naive_bayes_regression import Explanation, NaiveBayesRegression, TargetEvidence
     from damier.models.partition import GroupPartition, IntervalPartition, Partition
+    from damier.models.regression_grid import RegressionGrid
     from damier.models.regressor import Distribution, RegressorModel
     from damier.models.target_intervals import TargetIntervals
     from damier.models.unsupervised_grid import UnsupervisedGrid

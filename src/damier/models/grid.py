@@ -176,9 +176,10 @@ class DataGrid(ClassifierModel):
 
     def find_cells(self, X: Any) -> IntArray:
         """Index of the cell of each row, -1 where it has no training row."""
-        return self._cells_of(self.find_parts(X))
+        return self.find_cells_of(self.find_parts(X))
 
-    def _cells_of(self, parts: IntArray) -> IntArray:
+    def find_cells_of(self, parts: IntArray) -> IntArray:
+        """Index of the cell of each row, given its parts; -1 where it has no training row."""
         number = np.zeros(len(parts), dtype=np.int64)
         inside = (parts >= 0).all(axis=1)
         for known, column, partition in zip(
@@ -205,11 +206,11 @@ class DataGrid(ClassifierModel):
         parts = self.find_parts(X)
         # an index of -1 picks the last row
         rows: FloatArray = np.vstack([self.cells.shares, self.shares])
-        proba: FloatArray = rows[self._cells_of(parts)]
+        proba: FloatArray = rows[self.find_cells_of(parts)]
         unseen = np.flatnonzero((parts < 0).any(axis=1))
         if unseen.size:
             known, which = np.unique(parts[unseen], axis=0, return_inverse=True)
-            proba[unseen] = np.array([self._shares_given(one) for one in known])[which.reshape(-1)]
+            proba[unseen] = np.array([self.shares_given(one) for one in known])[which.reshape(-1)]
         return proba
 
     @cached_property
@@ -223,9 +224,9 @@ class DataGrid(ClassifierModel):
         if cell is not None:
             shares: FloatArray = self.cells.shares[cell]
             return shares
-        return self._shares_given(np.array(parts)) if min(parts) < 0 else self.shares
+        return self.shares_given(np.array(parts)) if min(parts) < 0 else self.shares
 
-    def _shares_given(self, parts: IntArray) -> FloatArray:
+    def shares_given(self, parts: IntArray) -> FloatArray:
         """Class shares of the cells that agree with the parts that are known (0 or more)."""
         agree = ((self.cells.parts == parts) | (parts < 0)).all(axis=1)
         counts = self.cells.counts[agree].sum(axis=0)
@@ -256,9 +257,9 @@ class DataGrid(ClassifierModel):
         columns: dict[str, Sequence[Any]] = {}
         for k, name in enumerate(self.variables):
             columns[name] = [labels[k][part] for part in self.cells.parts[order, k]]
-        columns[_unused("support", columns)] = self.cells.sizes[order].tolist()
+        columns[unused_name("support", columns)] = self.cells.sizes[order].tolist()
         for j, c in enumerate(self.classes):
-            columns[_unused(f"share {c}", columns)] = self.cells.shares[order, j].tolist()
+            columns[unused_name(f"share {c}", columns)] = self.cells.shares[order, j].tolist()
         return self._frame(columns, backend)
 
     def _conditions(self) -> list[list[str]]:
@@ -273,7 +274,7 @@ class DataGrid(ClassifierModel):
         rule[-1] = f"no training row in its cell: {shares_text(self.classes, self.shares)} of all"
         return [
             ["a category never seen: the cells that agree with the other columns"] if new else [rule[cell]]
-            for cell, new in zip(self._cells_of(parts).tolist(), unseen.tolist(), strict=True)
+            for cell, new in zip(self.find_cells_of(parts).tolist(), unseen.tolist(), strict=True)
         ]
 
     def _sentence(self, cell: int, written: list[list[str]]) -> str:
@@ -395,7 +396,7 @@ class GridEnsemble(ClassifierModel):
         return self._sharpened(proba[None])
 
 
-def _unused(name: str, columns: Mapping[str, Any]) -> str:
+def unused_name(name: str, columns: Mapping[str, Any]) -> str:
     """Give a column a name that no variable has."""
     while name in columns:
         name += "_"

@@ -478,7 +478,7 @@ def _grid_rows(grid: DataGrid) -> tuple[list[tuple[int, int]], list[list[float]]
             known[:, unseen] = -1
             for pattern in np.unique(known, axis=0):
                 parts = [partitions[k].n_parts if p < 0 else p for k, p in enumerate(pattern.tolist())]
-                add(_key(parts, radix), grid._shares_given(pattern).tolist())
+                add(_key(parts, radix), grid.shares_given(pattern).tolist())
     rows.append(grid.shares.tolist())
     return sorted(keys.items()), rows
 

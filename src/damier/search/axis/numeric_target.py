@@ -13,13 +13,14 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+from scipy.special import gammaln
 
-from damier.criteria import log_bell_table, regression_cost
+from damier.criteria import log_bell_table, part_costs, regression_cost
 from damier.search.axis.costs import RANKS, interval_penalties
 from damier.search.axis.exact import search_exact
 from damier.search.axis.greedy import improve
 from damier.search.axis.ordered import Search
-from damier.search.axis.rows import axis_in_order, axis_of_counts
+from damier.search.axis.rows import Axis, axis_in_order, axis_of_counts
 from damier.search.axis.unordered import search_unordered
 from damier.search.axis.values import elements_of_counts, elements_of_rows
 from damier.search.kernels import CodeArray, FloatArray, IntArray, factorial_table, kernel, log_factorial
@@ -29,8 +30,10 @@ _TARGET_BLOCKS = 256
 _INPUT_BLOCKS = 256
 # Numbers of equal-frequency intervals of the target that the turns begin with.
 _STARTS = (2, 4, 8, 16, 32, 64)
-# How many of the partitions that the starts end in are improved value by value.
+# How many of the partitions that the starts end in are improved value by value. Of many rows the best
+# alone, in two turns: large blocks leave little to gain.
 _MOST_IMPROVED = 2
+_MANY_ROWS = 1 << 17
 # Most turns of two axes: they gain each time, so that this is never met but for rounding.
 _MOST_TURNS = 50
 _LEAST_GAIN = 1e-7
@@ -182,7 +185,8 @@ def optima_with_target(
     if variable.is_small:
         return [variable.best_of_all_intervals(null)]
     states = variable.descents()
-    states = [variable.improved(state) for state in states[:_MOST_IMPROVED]] + states[_MOST_IMPROVED:]
+    most = _MOST_IMPROVED if len(codes) <= _MANY_ROWS else 1
+    states = [variable.improved(state) for state in states[:most]] + states[most:]
     distinct: dict[tuple[bytes, bytes], _State] = {}
     for state in states:
         distinct.setdefault((state.labels.tobytes(), state.starts.tobytes()), state)
@@ -316,7 +320,7 @@ class _Variable:
         """Move, merge and split value by value, the axes in turn, while the cost falls."""
         if self.n_blocks == self.n_values and len(self.target.blocks) == self.target.n_values:
             return state
-        for _ in range(_MOST_TURNS):
+        for _ in range(_MOST_TURNS if len(self.codes) <= _MANY_ROWS else 2):
             labels = self._improved_parts(state)
             starts = self._improved_intervals(labels, state.starts)
             turned = _State(labels, starts, self._cost(labels, starts))
@@ -344,56 +348,95 @@ class _Variable:
             self.in_order = self.codes[order].astype(np.float64), target.codes[order], weights
         values, codes, weights = self.in_order
         starts = np.flatnonzero(np.diff(state.labels, prepend=-1))
-        starts = self._improve(values, interval_of[codes], n_classes, weights, n_classes - 1, starts, None)
-        return labels_of(starts, self.n_values)
+        axis, first = axis_in_order(values, interval_of[codes], n_classes, weights)
+        penalty = interval_penalties(self.total, _MOST_PARTS)
+        return labels_of(_improve(axis, first, n_classes - 1, penalty, starts), self.n_values)
 
     def _improved_intervals(self, labels: IntArray, starts: IntArray) -> IntArray:
         """Improve the target's intervals against the input's parts."""
-        target = self.target
         parts = labels[self.codes]
-        sizes = _sums(parts, target.weights, int(labels.max()) + 1)
-        weights = None if target.weights is None else target.weights[target.order]
-        in_order = parts[target.order].astype(np.int32)
-        return self._improve(target.sorted_codes, in_order, len(sizes), weights, RANKS.fixed, starts, sizes)
-
-    def _improve(
-        self,
-        values: FloatArray,
-        codes: CodeArray,
-        n_classes: int,
-        weights: IntArray | None,
-        extra: int,
-        starts: IntArray,
-        sizes: IntArray | None,
-    ) -> IntArray:
-        """Improve the parts of rows in order; starts are values, before and after."""
-        axis, first = axis_in_order(values, codes, n_classes, weights)
-        if sizes is None:
-            penalty = interval_penalties(self.total, min(axis.n_elements, _MOST_PARTS))
-        else:
-            penalty = _interval_sizes(sizes, min(axis.n_elements, _MOST_PARTS))
-        # A cut inside a run of one class costs no less than one at the end of the run.
-        begins = np.unique(np.minimum(np.searchsorted(first, starts), axis.n_elements - 1))
-        begins[0] = 0
-        many = axis.n_elements > _MANY_ELEMENTS
-        table = factorial_table(axis.total + max(n_classes, extra))
-        reach = _REACH if many else None
-        begins = improve(axis, extra, table, penalty, begins, widest=2 if many else 3, reach=reach)
-        return first[begins].astype(np.int64)
+        return _improve_target(self.target, parts, _sums(parts, self.target.weights, 0), starts)
 
     def _cost(self, labels: IntArray, starts: IntArray) -> float:
         return regression_cost(self._counts(labels, starts), self.n_priced)
 
     def _counts(self, labels: IntArray, starts: IntArray) -> IntArray:
-        n_intervals, n_parts = len(starts), int(labels.max()) + 1
-        keys = labels[self.codes] * n_intervals + labels_of(starts, self.target.n_values)[self.target.codes]
-        return _sums(keys, self.target.weights, n_parts * n_intervals).reshape(n_parts, n_intervals)
+        return counts_by_interval(self.target, labels[self.codes], int(labels.max()) + 1, starts)
 
     def solution(self, state: _State, *, optimal: bool) -> JointPartition:
         """Count the rows again, and price them."""
         counts = self._counts(state.labels, state.starts)
         cost = regression_cost(counts, self.n_priced)
         return JointPartition(state.labels, state.starts, counts, cost, self.null_cost, optimal)
+
+
+def _improve(axis: Axis, first: FloatArray, extra: int, penalty: FloatArray, starts: IntArray) -> IntArray:
+    """Improve parts of rows in order; ``first`` is the first value of each element, starts are values too."""
+    # A cut inside a run of one class costs no less than one at the end of the run.
+    begins = np.unique(np.minimum(np.searchsorted(first, starts), axis.n_elements - 1))
+    begins[0] = 0
+    many = axis.n_elements > _MANY_ELEMENTS
+    table = factorial_table(axis.total + max(axis.n_classes, extra))
+    reach = _REACH if many else None
+    begins = improve(axis, extra, table, penalty, begins, widest=2 if many else 3, reach=reach)
+    return first[begins].astype(np.int64)
+
+
+def _improve_target(target: TargetAxis, parts: IntArray, sizes: IntArray, starts: IntArray) -> IntArray:
+    """Improve the target's intervals, value by value, against parts of the rows of these sizes."""
+    weights = None if target.weights is None else target.weights[target.order]
+    in_order = parts[target.order].astype(np.int32)
+    axis, first = axis_in_order(target.sorted_codes, in_order, len(sizes), weights)
+    penalty = _interval_sizes(sizes, min(axis.n_elements, _MOST_PARTS))
+    return _improve(axis, first, RANKS.fixed, penalty, starts)
+
+
+def intervals_for_parts(target: TargetAxis, parts: IntArray, n_parts: int, starts: IntArray) -> IntArray:
+    """Cut a numeric target against parts of the rows, cells of a grid for instance.
+
+    Parameters
+    ----------
+    target : TargetAxis
+    parts : int64 array of shape (N,)
+        Part of each row, 0 .. ``n_parts - 1``; each has rows.
+    n_parts : int
+        Number of parts.
+    starts : int64 array
+        First distinct value of each interval, to begin with.
+
+    Returns
+    -------
+    array
+        First distinct value of each interval: the cheapest of blocks of values or, if that is cheaper, of the
+        given intervals, improved value by value.
+
+    Examples
+    --------
+    >>> codes = np.arange(40, dtype=np.int32)
+    >>> intervals_for_parts(target_axis(codes, 40), codes // 20 + 0, 2, np.array([0, 7, 9]))
+    array([ 0, 20])
+    """
+    sizes = _sums(parts, target.weights, n_parts)
+    n_blocks = len(target.blocks)
+    by_block = _sums(parts * n_blocks + target.row_blocks, target.weights, n_parts * n_blocks)
+    axis, first = axis_of_counts(np.ascontiguousarray(by_block.reshape(n_parts, n_blocks).T))
+    penalty = _interval_sizes(sizes, axis.n_elements)
+    cut = first[cut_target(axis.cls, axis.cnt, axis.ptr, penalty, factorial_table(target.total + 1))]
+    cut[0] = 0
+    tried = [_improve_target(target, parts, sizes, one) for one in (target.blocks[cut], starts)]
+
+    def cost(starts: IntArray) -> float:
+        counts = counts_by_interval(target, parts, n_parts, starts)
+        return float(part_costs(counts).sum() + gammaln(counts.sum(axis=0) + 1.0).sum())
+
+    return min(tried, key=cost)
+
+
+def counts_by_interval(target: TargetAxis, parts: IntArray, n_parts: int, starts: IntArray) -> IntArray:
+    """Count the rows of each part and interval of the target."""
+    n_intervals = len(starts)
+    keys = parts * n_intervals + labels_of(starts, target.n_values)[target.codes]
+    return _sums(keys, target.weights, n_parts * n_intervals).reshape(n_parts, n_intervals)
 
 
 def _interval_sizes(rows: IntArray, most: int) -> FloatArray:

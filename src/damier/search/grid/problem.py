@@ -194,7 +194,19 @@ def count_cells(
     value_parts: dict[int, CodeArray],
 ) -> tuple[CodeArray, IntArray]:
     """Return the parts of the non-empty cells, sorted, and their class counts."""
-    keys, n_keys = np.zeros(classes.shape[0], dtype=np.int64), 1
+    cell_of, rows = cells_of_rows(axes, value_parts, classes.shape[0])
+    cells = np.empty((rows.size, len(value_parts)), dtype=np.int32)
+    for column, (k, parts) in enumerate(value_parts.items()):
+        cells[:, column] = parts[axes[k].codes[rows]]
+    counts = np.bincount(cell_of * n_classes + classes, minlength=rows.size * n_classes)
+    return cells, counts.reshape(rows.size, n_classes).astype(np.int64, copy=False)
+
+
+def cells_of_rows(
+    axes: Sequence[AxisCodes], value_parts: dict[int, CodeArray], n_rows: int
+) -> tuple[IntArray, IntArray]:
+    """Return the cell of each row, numbered in lexicographic order of their parts, and a row of each cell."""
+    keys, n_keys = np.zeros(n_rows, dtype=np.int64), 1
     for k, parts in value_parts.items():
         n_parts = int(parts.max()) + 1
         if n_keys > _LARGEST_KEY // n_parts:
@@ -202,12 +214,8 @@ def count_cells(
             n_keys = distinct.size
         keys = keys * n_parts + parts[axes[k].codes]
         n_keys *= n_parts
-    distinct, rows, cell_of = np.unique(keys, return_index=True, return_inverse=True)
-    cells = np.empty((distinct.size, len(value_parts)), dtype=np.int32)
-    for column, (k, parts) in enumerate(value_parts.items()):
-        cells[:, column] = parts[axes[k].codes[rows]]
-    counts = np.bincount(cell_of * n_classes + classes, minlength=distinct.size * n_classes)
-    return cells, counts.reshape(distinct.size, n_classes).astype(np.int64, copy=False)
+    _, rows, cell_of = np.unique(keys, return_index=True, return_inverse=True)
+    return cell_of, rows
 
 
 def found_grid(

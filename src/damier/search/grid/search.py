@@ -136,6 +136,7 @@ def search_grid(
     effort: int | None = None,
     seed: int = 0,
     n_diverse: int = 0,
+    alone: bool = True,
     run: Run | None = None,
 ) -> GridSearch:
     """Search for the grid of least cost (Boullé, "Data grid models", formula 3).
@@ -152,6 +153,8 @@ def search_grid(
     n_diverse : int
         Starts on random subsets of the axes made after the search; if any, the distinct local optima met are
         returned too.
+    alone : bool
+        False when the search is one of several of the same run, which keeps the clock.
     run : Run, optional
         Threads that share each round of starts, the time limit, and what to do with reports. When it is
         stopped, the best grid found so far is returned.
@@ -159,7 +162,8 @@ def search_grid(
     run = Run() if run is None else run
     if effort is None:
         effort = DEFAULT_EFFORT if run.time_limit is None else _ENDLESS_EFFORT
-    compile_kernels(n_classes, run)
+    if alone:
+        compile_kernels(n_classes, run)
     problem = build_problem(axes, classes, n_classes)
     first = Climber(problem, run.stop)
     null = first.null()
@@ -171,7 +175,8 @@ def search_grid(
             _rounds(state, effort, seed), _diverse_rounds(state, problem, n_diverse, seed)
         )
         _run_rounds(state, problem, climbers, rounds, n_diverse > 0, run)
-    run.stop_clock()
+    if alone:
+        run.stop_clock()
     others = sorted(
         (one for one in state.optima.values() if one.cost < null.cost - EPSILON),
         key=lambda one: (one.cost, int(one.n_parts.sum())),

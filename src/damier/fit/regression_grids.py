@@ -1,0 +1,138 @@
+"""Grids against a numeric target: the search called, its result wrapped into a model."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from damier.criteria import regression_cost
+from damier.fit.grids import CodedColumn, code_column, repeated_rows
+from damier.fit.numeric_target import OrderedTarget, order_target
+from damier.fit.partitions import partition_of_parts
+from damier.intake import NumericTarget, Table
+from damier.intake.table import CodeArray, IntArray
+from damier.models import DataGrid, GridCells, Partition, RegressionGrid, TargetIntervals
+from damier.models.regressor import target_points
+from damier.models.target_intervals import distribution_by_part, interval_labels, target_bounds
+from damier.search.run import Run
+
+# How many of the variables that inform most lend their intervals of the target to begin with.
+_MOST_LENT = 2
+
+
+def fit_regression_grid(
+    table: Table,
+    target: NumericTarget,
+    weights: IntArray | None = None,
+    *,
+    effort: int | None = None,
+    seed: int = 0,
+    short_bounds: bool = False,
+    target_name: str = "target",
+    run: Run,
+) -> tuple[RegressionGrid, int]:
+    """Find the grid and the target's intervals of least cost.
+
+    Parameters
+    ----------
+    table, target
+        The variables, and a number for each row.
+    weights : int64 array, optional
+        How many times each row counts.
+    effort, seed, short_bounds, run
+        As in `damier.fit.grids.fit_grid`.
+    target_name : str
+        What rules call the target.
+
+    Returns
+    -------
+    RegressionGrid
+    int
+        Starts made.
+
+    Examples
+    --------
+    >>> from damier.intake import read_numbers, read_table
+    >>> x = np.arange(100.0)
+    >>> grid, _ = fit_regression_grid(read_table({"x": x}), read_numbers((x > 40) * 9 + x % 7), run=Run())
+    >>> print(grid)
+    grid of x (2): level 0.1544, 2 of 2 cells in use, 2 target intervals
+    """
+    from damier.search.axis.numeric_target import partition_with_target
+    from damier.search.grid.numeric_target import search_grid_with_target
+    from damier.search.grid.problem import cells_of_rows
+
+    library = table.library
+    if weights is not None:
+        rows = repeated_rows(weights)
+        table, target = table.take(rows), dataclasses.replace(target, codes=target.codes[rows])
+    coded = [code_column(column) for column in table.columns]
+    axes = [one.axis for one in coded]
+    ordered = order_target(target)
+
+    def alone(one: CodedColumn) -> Any:
+        axis = one.axis
+        return partition_with_target(axis.codes, axis.n_values, ordered.axis, ordered=not axis.categorical)
+
+    by_itself = run.map(alone, coded, text="Variables alone")
+    informing = sorted(by_itself, key=lambda found: found.cost - found.null_cost)
+    lent = [found.target_starts for found in informing[:_MOST_LENT]]
+    found = search_grid_with_target(axes, ordered.axis, lent, effort=effort, seed=seed, run=run)
+    bounds = target_bounds(target, found.target_starts, short_bounds=short_bounds)
+    partitions = {
+        coded[k].column.name: _partition(coded[k], ordered, parts, found.target_starts, bounds, short_bounds)
+        for k, parts in found.grid.value_parts.items()
+    }
+    cells, _ = cells_of_rows(axes, found.grid.value_parts, table.n_rows)
+    values, counts = target_points(target, np.array(bounds))
+    grid = DataGrid(
+        partitions=partitions,
+        cells=GridCells(found.grid.cells.astype(np.int64), found.grid.counts),
+        classes=interval_labels(bounds),
+        n_variables=len(coded),
+        cost=found.cost,
+        null_cost=found.null_cost,
+    )
+    of_cells = _intervals(ordered, cells, len(found.grid.counts), bounds)
+    model = RegressionGrid(grid=grid, target=of_cells, values=values, counts=counts, target_name=target_name)
+    return model.in_library(library), found.n_starts
+
+
+def _intervals(
+    ordered: OrderedTarget, parts: IntArray, n_parts: int, bounds: Sequence[float]
+) -> TargetIntervals:
+    means, quantiles = distribution_by_part(ordered.target, parts, n_parts, ordered.axis.order)
+    return TargetIntervals(
+        bounds=tuple(bounds), mean=ordered.mean, overall=ordered.overall, means=means, quantiles=quantiles
+    )
+
+
+def _partition(
+    coded: CodedColumn,
+    ordered: OrderedTarget,
+    parts: CodeArray,
+    starts: IntArray,
+    bounds: Sequence[float],
+    short_bounds: bool,
+) -> Partition:
+    """One axis of a grid as a partition, with the cost it would have alone."""
+    from damier.search.axis.numeric_target import counts_by_interval
+
+    of_rows, n_parts = parts[coded.axis.codes].astype(np.int64), int(parts.max()) + 1
+    counts = counts_by_interval(ordered.axis, of_rows, n_parts, starts)
+    n_values = coded.axis.n_values if coded.axis.categorical else None
+    return partition_of_parts(
+        coded.column,
+        parts,
+        coded.values,
+        short_bounds=short_bounds,
+        classes=interval_labels(bounds),
+        counts=counts,
+        cost=regression_cost(counts, n_values),
+        null_cost=regression_cost([[counts.sum()]], n_values),
+        optimal=False,
+        target=_intervals(ordered, of_rows, n_parts, bounds),
+    )
