@@ -11,12 +11,18 @@ import numpy.typing as npt
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from damier.estimators._base import TableClassifier, WithSummary, require_two_classes, seed_of
+from damier.estimators._base import (
+    TableClassifier,
+    WithSummary,
+    require_two_classes,
+    require_two_values,
+    seed_of,
+)
 from damier.estimators._regressor import TableRegressor
 from damier.estimators._sklearn import Interval, fit_context
 from damier.fit.grids import FoundGrids, find_grids, fit_pairs
-from damier.fit.regression_grids import fit_regression_grid
-from damier.intake import Table, read_table, read_target
+from damier.fit.regression_grids import fit_number_pairs, fit_regression_grid
+from damier.intake import NumericTarget, Table, TargetType, read_any_target, read_table
 from damier.intake.frames import as_frame, make_frame
 from damier.intake.target import name_of
 from damier.models.grid import DataGrid, GridEnsemble
@@ -352,7 +358,9 @@ class DataGridRegressor(_GridSelector, _GridParameters, TableRegressor):
     >>> regressor.grid_.variables
     ('x0', 'x2')
     >>> print(regressor.grid_.rules()[0])
-    >>> regressor.predict_interval(X[:1], 0.9).round(1)
+    IF x0 > 0.4014436955 AND x2 <= 0.5950874125 THEN target between 10 and 14 (median 12, 143 rows)
+    >>> regressor.predict_interval(X[:1], 0.9)
+    array([[10., 14.]])
     """
 
     @fit_context(prefer_skip_nested_validation=True)
@@ -399,6 +407,7 @@ def rank_pairs(
     X: Any,
     y: Any,
     *,
+    target: TargetType = "auto",
     effort: int | None = None,
     time_limit: float | None = None,
     random_state: Any = None,
@@ -419,6 +428,9 @@ def rank_pairs(
     ----------
     X : data frame, 2-D array or dict of columns
     y : array-like of shape (n_samples,)
+        Classes or numbers.
+    target : {"auto", "number", "classes"}, default="auto"
+        What ``y`` is, as in `MODLEncoder`.
     effort : int, optional
         As in `DataGridClassifier`, for each pair; None is 2.
     time_limit : float, optional
@@ -447,11 +459,15 @@ def rank_pairs(
     >>> pairs["first"][0], pairs["second"][0], round(pairs["gain"][0], 1)
     ('x0', 'x2', 0.8)
     """
-    table, target = read_table(X), read_target(y)
-    if table.n_rows != len(target.codes):
-        raise ValueError(f"X has {table.n_rows} rows and y has {len(target.codes)}: give one class per row.")
-    require_two_classes(target)
+    table, read = read_table(X), read_any_target(y, target)
+    if table.n_rows != len(read.codes):
+        raise ValueError(f"X has {table.n_rows} rows and y has {len(read.codes)}: give one target per row.")
     run = Run(count_threads(n_jobs), time_limit, progress)
     seed = seed_of(random_state)
-    pairs = run.call(fit_pairs, table, target, effort=effort, seed=seed, run=run)
+    if isinstance(read, NumericTarget):
+        require_two_values(read)
+        pairs = run.call(fit_number_pairs, table, read, effort=effort, seed=seed, run=run)
+    else:
+        require_two_classes(read)
+        pairs = run.call(fit_pairs, table, read, effort=effort, seed=seed, run=run)
     return make_frame(pairs, backend or table.library)

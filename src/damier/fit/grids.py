@@ -244,9 +244,15 @@ def fit_pairs(
             chosen = _promising(level - _sums(level_alone, pairs), axes, pairs, target, n_full)
         run.map(search, chosen, text="Pairs")
     run.stop_clock()
+    return ranked_pairs(table.names, pairs, level, level_alone)
+
+
+def ranked_pairs(
+    names: Sequence[str], pairs: Sequence[tuple[int, int]], level: FloatArray, level_alone: FloatArray
+) -> dict[str, list[Any]]:
+    """Rank pairs by their gain, those without a level last."""
     gains = level - _sums(level_alone, pairs)
     order = sorted(range(len(pairs)), key=lambda i: (math.isnan(gains[i]), -gains[i], pairs[i]))
-    names = table.names
     return {
         "first": [names[pairs[i][0]] for i in order],
         "second": [names[pairs[i][1]] for i in order],

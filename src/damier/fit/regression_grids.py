@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
+import itertools
+import math
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from damier.criteria import regression_cost
-from damier.fit.grids import CodedColumn, code_column, repeated_rows
+from damier.fit.grids import CodedColumn, code_column, ranked_pairs, repeated_rows
 from damier.fit.numeric_target import OrderedTarget, order_target
 from damier.fit.partitions import partition_of_parts
 from damier.intake import NumericTarget, Table
@@ -17,7 +20,7 @@ from damier.intake.table import CodeArray, IntArray
 from damier.models import DataGrid, GridCells, Partition, RegressionGrid, TargetIntervals
 from damier.models.regressor import target_points
 from damier.models.target_intervals import distribution_by_part, interval_labels, target_bounds
-from damier.search.run import Run
+from damier.search.run import Run, Stopped
 
 # How many of the variables that inform most lend their intervals of the target to begin with.
 _MOST_LENT = 2
@@ -77,9 +80,11 @@ def fit_regression_grid(
         axis = one.axis
         return partition_with_target(axis.codes, axis.n_values, ordered.axis, ordered=not axis.categorical)
 
-    by_itself = run.map(alone, coded, text="Variables alone")
-    informing = sorted(by_itself, key=lambda found: found.cost - found.null_cost)
-    lent = [found.target_starts for found in informing[:_MOST_LENT]]
+    lent: list[IntArray] = []
+    with contextlib.suppress(Stopped):
+        by_itself = run.map(alone, coded, text="Variables alone")
+        informing = sorted(by_itself, key=lambda found: found.cost - found.null_cost)
+        lent = [found.target_starts for found in informing[:_MOST_LENT]]
     found = search_grid_with_target(axes, ordered.axis, lent, effort=effort, seed=seed, run=run)
     bounds = target_bounds(target, found.target_starts, short_bounds=short_bounds)
     partitions = {
@@ -99,6 +104,54 @@ def fit_regression_grid(
     of_cells = _intervals(ordered, cells, len(found.grid.counts), bounds)
     model = RegressionGrid(grid=grid, target=of_cells, values=values, counts=counts, target_name=target_name)
     return model.in_library(library), found.n_starts
+
+
+def fit_number_pairs(
+    table: Table, target: NumericTarget, *, effort: int | None = None, seed: int = 0, run: Run
+) -> dict[str, list[Any]]:
+    """Rank all pairs of variables by what they explain of a number beyond each of the two alone.
+
+    The target is cut as each of the two variables has it, and into four intervals of as many rows. The level
+    of a pair is that of the best grid found against any of these, of the cross of the two partitions with the
+    target cut anew, or of one of the variables alone, whichever is highest.
+
+    Parameters
+    ----------
+    table, target
+        The variables, two at least, and a number for each row.
+    effort, seed, run
+        As in `damier.fit.grids.fit_pairs`.
+
+    Returns
+    -------
+    dict of lists
+        As `damier.fit.grids.fit_pairs` returns it.
+    """
+    from damier.search.grid.numeric_target import NumberPairs
+    from damier.search.grid.search import PAIR_EFFORT, compile_kernels
+
+    if table.n_columns < 2:
+        raise ValueError(f"A pair takes two columns; X has {table.n_columns}.")
+    compile_kernels(3, run)
+    ordered = order_target(target)
+    effort = PAIR_EFFORT if effort is None else effort
+    axes = [code_column(column).axis for column in table.columns]
+    search = NumberPairs(axes, ordered.axis, effort, seed, run)
+    pairs = list(itertools.combinations(range(table.n_columns), 2))
+    level = np.full(len(pairs), math.nan)
+    level_alone = np.full(table.n_columns, math.nan)
+
+    def alone(k: int) -> None:
+        level_alone[k] = search.alone(k)
+
+    def pair(place: int) -> None:
+        level[place] = search.pair(*pairs[place])
+
+    with contextlib.suppress(Stopped):  # the pairs done so far are ranked
+        run.map(alone, range(table.n_columns), text="Variables alone")
+        run.map(pair, range(len(pairs)), text="Pairs")
+    run.stop_clock()
+    return ranked_pairs(table.names, pairs, level, level_alone)
 
 
 def _intervals(

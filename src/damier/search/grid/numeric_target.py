@@ -6,22 +6,42 @@ cells of a grid as parts, the target cut anew.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import itertools
+import math
+import threading
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
+from scipy.special import gammaln
 
-from damier.criteria import regression_grid_cost
-from damier.search.axis.numeric_target import TargetAxis, equal_blocks, intervals_for_parts, labels_of
+from damier.criteria import grid_cost, log_binomial, part_costs, regression_grid_cost
+from damier.search.axis.alone import Alone
+from damier.search.axis.numeric_target import (
+    JointPartition,
+    TargetAxis,
+    counts_by_interval,
+    equal_blocks,
+    intervals_for_parts,
+    labels_of,
+    partition_with_target,
+)
 from damier.search.grid.problem import AxisCodes, FoundGrid, cells_of_rows, count_cells
-from damier.search.grid.search import DEFAULT_EFFORT, compile_kernels, search_grid
+from damier.search.grid.search import (
+    DEFAULT_EFFORT,
+    compile_kernels,
+    search_alone,
+    search_grid,
+    search_pair,
+)
 from damier.search.kernels import CodeArray, IntArray
 from damier.search.run import Run
 
 # Numbers of equal-frequency intervals of the target that the turns begin with.
 _STARTS = (4, 12)
-# Most turns from one start.
+# Most turns from one start, and without effort.
 _MOST_TURNS = 8
+_QUICK_TURNS = 2
 _LEAST_GAIN = 1e-7
 
 
@@ -68,7 +88,9 @@ def search_grid_with_target(
         Intervals of the target to begin with, beside those of equal frequency: the first distinct value of
         each interval.
     effort, seed, run
-        As in `search_grid`. Intervals to begin with are tried with no effort; the best are searched in full.
+        As in `search_grid`. Intervals to begin with are tried without effort; the best are searched with it
+        (those of equal frequency, where nothing was found), and with ever more where there is a time limit
+        but no effort given.
 
     Examples
     --------
@@ -82,24 +104,29 @@ def search_grid_with_target(
     """
     run = Run() if run is None else run
     compile_kernels(3, run)
-    if effort is None:
-        effort = DEFAULT_EFFORT
-    begins = [*first, *(equal_blocks(target.sizes, number) for number in _STARTS)]
+    efforts: Iterable[int] = (0, DEFAULT_EFFORT if effort is None else effort)
+    if effort is None and run.time_limit is not None:
+        efforts = itertools.chain(efforts, itertools.count(DEFAULT_EFFORT + 1))
+    equal = [equal_blocks(target.sizes, number) for number in _STARTS]
+    begins = [*first, *equal]
     best = _grid(axes, target, {}, np.zeros(1, np.int64))
     n_starts = 0
-    met: set[bytes] = set()
-    for turns, its_effort in ((2, 0), (_MOST_TURNS, effort)):
+    met: set[tuple[bytes, int]] = set()
+    for its_effort in efforts:
         for starts in begins:
-            for _ in range(turns):
-                if len(starts) < 2 or (starts.tobytes() in met and its_effort < effort) or run.stopped:
+            for _ in range(_MOST_TURNS if its_effort > 0 else _QUICK_TURNS):
+                key = starts.tobytes(), its_effort
+                if len(starts) < 2 or key in met or run.stopped:
                     break
-                met.add(starts.tobytes())
+                met.add(key)
                 found, starts, made = _turn(axes, target, starts, its_effort, seed, run)
                 n_starts += made
                 if found.cost >= best.cost - _LEAST_GAIN:
                     break
                 best = found
-        begins = [best.target_starts]
+        if run.stopped:
+            break
+        begins = [best.target_starts] if best.grid.value_parts else equal
     run.stop_clock()
     return best._replace(n_starts=n_starts)
 
@@ -130,3 +157,99 @@ def _grid(
     cost = regression_grid_cost(counts, len(axes), numeric, categorical)
     null_cost = regression_grid_cost([[target.total]], len(axes))
     return GridWithTarget(FoundGrid(cost, parts, cells, counts), starts, cost, null_cost, 0)
+
+
+class NumberPairs:
+    """Levels of variables and of pairs of variables against a numeric target.
+
+    Parameters
+    ----------
+    axes : sequence of AxisCodes
+        The coded variables.
+    target : TargetAxis
+        The rows of the target, each counted once.
+    effort, seed, run
+        As in `damier.search.grid.search.search_pair`.
+    """
+
+    def __init__(
+        self, axes: Sequence[AxisCodes], target: TargetAxis, effort: int, seed: int, run: Run
+    ) -> None:
+        self.axes, self.target = axes, target
+        self.effort, self.seed, self.run = effort, seed, run
+        self.own: dict[int, JointPartition] = {}
+        # The target's intervals and their number, the price of both, and the variables alone against them.
+        self._against: dict[bytes, tuple[CodeArray, int, float, dict[int, Alone]]] = {}
+        self._lock = threading.Lock()
+
+    def alone(self, k: int) -> float:
+        """Partition one variable with the target; return its level."""
+        axis = self.axes[k]
+        found = partition_with_target(axis.codes, axis.n_values, self.target, ordered=not axis.categorical)
+        self.own[k] = found
+        return max(0.0, 1.0 - found.cost / found.null_cost)
+
+    def pair(self, a: int, b: int) -> float:
+        """Return the level of a pair, both partitioned alone before.
+
+        Raises
+        ------
+        Stopped
+            If the run is stopped.
+        """
+        own = self.own[a], self.own[b]
+        null = np.array([[self.target.total]])
+        # Both variables are priced, the target once; choosing variables is free.
+        null_cost = own[0].null_cost + own[1].null_cost - _target_price(null)
+        cuts = [one.target_starts for one in own] + [equal_blocks(self.target.sizes, 4)]
+        costs = [self._cost(a, b, starts) for starts in _distinct(cuts)]
+        if min(len(one.counts) for one in own) > 1:
+            costs.append(self._cross_cost(a, b, own))
+        return max(
+            0.0, *(1.0 - one.cost / one.null_cost for one in own), *(1.0 - c / null_cost for c in costs)
+        )
+
+    def _cost(self, a: int, b: int, starts: IntArray) -> float:
+        """Cost of the best grid of two variables against the target's intervals, if it crosses both."""
+        classes, n_classes, price, alone = self._intervals(starts)
+        for k in (a, b):
+            if k not in alone:
+                alone[k] = search_alone(self.axes[k], classes, n_classes)
+        whole = np.bincount(classes, minlength=n_classes)[None]
+        axes, by_itself = [self.axes[a], self.axes[b]], [alone[a], alone[b]]
+        _, cost, crosses = search_pair(
+            axes, by_itself, classes, n_classes, effort=self.effort, seed=self.seed, run=self.run
+        )
+        choosing = grid_cost(whole, 2) - float(part_costs(whole).sum()) + float(log_binomial(3, 2))
+        return cost - choosing + price if crosses else math.inf
+
+    def _intervals(self, starts: IntArray) -> tuple[CodeArray, int, float, dict[int, Alone]]:
+        with self._lock:
+            key = starts.tobytes()
+            if key not in self._against:
+                intervals = labels_of(starts, self.target.n_values)[self.target.codes].astype(np.int32)
+                sizes = np.bincount(intervals, minlength=len(starts))[None]
+                self._against[key] = intervals, len(starts), _target_price(sizes), {}
+            return self._against[key]
+
+    def _cross_cost(self, a: int, b: int, own: tuple[JointPartition, JointPartition]) -> float:
+        """Cost of the cross of both partitions, the target cut anew."""
+        parts = {k: one.parts.astype(np.int32) for k, one in zip((a, b), own, strict=True)}
+        cells, rows = cells_of_rows(self.axes, parts, len(self.target.codes))
+        starts = intervals_for_parts(self.target, cells, len(rows), own[0].target_starts)
+        counts = counts_by_interval(self.target, cells, len(rows), starts)
+        priors = sum(
+            one.cost - _target_price(one.counts) - float(part_costs(one.counts).sum()) for one in own
+        )
+        return priors + _target_price(counts) + float(part_costs(counts).sum())
+
+
+def _target_price(counts: IntArray) -> float:
+    """Price of the target's intervals: their number, and the ranks of the rows inside each."""
+    sizes = counts.sum(axis=0)
+    return float(np.log(sizes.sum()) + gammaln(sizes + 1.0).sum())
+
+
+def _distinct(cuts: Sequence[IntArray]) -> list[IntArray]:
+    """Leave out cuts met before, and those that cut nothing."""
+    return list({starts.tobytes(): starts for starts in cuts if len(starts) > 1}.values())
