@@ -60,6 +60,7 @@ API: dict[str, tuple[str, str, list[str]]] = {
             "NaiveBayesClassifier",
             "DataGridClassifier",
             "DataGridEnsembleClassifier",
+            "DataGridRegressor",
             "LinfClassifier",
             "BallPartitionClassifier",
             "CoclusteringClassifier",

@@ -214,6 +214,7 @@ _HOME_OF_KIND = {
     "intervals": "damier.models.partition",
     "linf": "damier.models.linf",
     "naive_bayes": "damier.models.naive_bayes",
+    "regression_grid": "damier.models.regression_grid",
 }
 
 
