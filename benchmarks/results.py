@@ -21,6 +21,7 @@ TITLES = {
     "coclustering": "Coclustering",
     "balls": "Balls on a graph",
     "linf": "LINF",
+    "sql": "Models as SQL",
     "estimators": "Time of each estimator",
     "hostile": "Hostile inputs",
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import sys
 from pathlib import Path
 from typing import Annotated, Any
@@ -53,10 +54,12 @@ def sql(
         typer.Option("--create", metavar="KIND NAME", help="view NAME or table NAME: make one of the query."),
     ] = None,
     template: Annotated[
-        str, typer.Option("--format", metavar="FORM", help="sql, or dbt for a model file with ref().")
+        str,
+        typer.Option("--format", metavar="FORM", help="sql, or dbt for a model file with ref() or source()."),
     ] = "sql",
     line: Annotated[
-        str | None, typer.Option("--note", metavar="TEXT", help="A line for the comment, such as a date.")
+        str | None,
+        typer.Option("--note", metavar="TEXT", help="A line for the comment; default: file and date."),
     ] = None,
     path: Annotated[
         Path | None,
@@ -74,11 +77,13 @@ def sql(
     with data_problems():
         loaded = load(model)
     options: dict[str, Any] = {"output": output, "lookup": lookup, "create": create, "template": template}
+    if line is None:
+        line = f"Written from {model.name} on {datetime.date.today().isoformat()}."
     try:
         text = to_sql(loaded, dialect, table, keep=keep or (), types=held, note=line, **options)
     except (ValueError, TypeError, ImportError) as error:
         raise stop(str(error), WRONG_DATA) from None
-    note([line.removeprefix("-- ") for line in text.splitlines()[:4] if " bytes, above " in line])
+    note([said.removeprefix("-- ") for said in text.splitlines()[:4] if " bytes, above " in said])
     if path is None:
         if sys.stdout.isatty() and any(printable(one) != one for one in text.splitlines()):
             raise stop(

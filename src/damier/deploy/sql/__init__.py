@@ -67,7 +67,7 @@ def to_sql(
     create : tuple, optional
         ``("view", name)`` or ``("table", name)``: make one of the query.
     template : {"sql", "dbt"}, default="sql"
-        "dbt" writes a model file that reads ``{{ ref(table) }}``.
+        "dbt" writes a model file that reads ``{{ ref('table') }}``, or ``{{ source('schema', 'table') }}``.
     note : str, optional
         A line for the comment at the head, such as a date; without it the same model gives the same text.
 
@@ -129,6 +129,8 @@ def to_sql(
     engine = find_dialect(dialect)
     if template == "dbt" and (lookup == "table" or create is not None):
         raise ValueError("a dbt model file is one query: leave lookup='table' and create out.")
+    if template == "dbt" and len(_split(table)) > 2:
+        raise ValueError(f"dbt finds a table by its name, or by source and name; got {table!r}.")
     if lookup == "table" and not engine.lookup_tables:
         raise CannotWriteError(f"{engine.engine} has no INSERT of several rows: pass lookup='inline'.")
     names = list(dict.fromkeys(p.name for p in queries.variables_of(held)))
@@ -163,7 +165,7 @@ def to_sql(
         head.append(f"... and {len(plan.comments) - _LISTED_COLUMNS} more columns")
     comments = "".join(f"-- {_comment(line, engine)}\n" for line in head)
     if template == "dbt":
-        text = _as_dbt(text, marker, writer, called)
+        text = _as_dbt(text, marker, writer, _split(table))
         comments = _escape_braces(comments)
     return comments + text
 
@@ -200,12 +202,14 @@ def _marker(names: Sequence[str]) -> str:
     return marker
 
 
-def _as_dbt(text: str, marker: str, writer: Any, name: str) -> str:
+def _as_dbt(text: str, marker: str, writer: Any, names: Sequence[str]) -> str:
     """Put ``ref`` in the place of the table, and keep dbt from reading anything else as a template."""
     written = writer.sql(writer.table([marker]))
     before, _, after = text.partition(f"FROM {written}\n")
-    quoted = name.replace("\\", "\\\\").replace("'", "\\'")
-    return f"{_escape_braces(before)}FROM {{{{ ref('{quoted}') }}}}\n{_escape_braces(after)}"
+    escaped = (name.replace("\\", "\\\\").replace("'", "\\'") for name in names)
+    call = "ref" if len(names) == 1 else "source"
+    quoted = ", ".join(f"'{name}'" for name in escaped)
+    return f"{_escape_braces(before)}FROM {{{{ {call}({quoted}) }}}}\n{_escape_braces(after)}"
 
 
 def _escape_braces(text: str) -> str:

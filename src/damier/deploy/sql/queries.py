@@ -205,7 +205,8 @@ def variables_of(model: Any) -> list[Partition]:
     if isinstance(model, CoclusteringModel):
         return [_clusters(model, "rows"), _clusters(model, "columns")]
     reasons = {
-        LinfModel: "a LINF model rounds half to even at each step, which SQL engines do not do alike",
+        LinfModel: "rows in no rectangle go to the nearest one, by distances in float32 that not all engines "
+        "can round alike, and every list of the ensemble would be written out",
         BallPartition: "balls need the distance to every group's points",
         LabeledCoclustering: "its rows are profiles over all columns, not values of one",
     }
@@ -378,20 +379,21 @@ def _evidence_found(
     writer = plan.writer
     if not tables:
         return [[] for _ in range(n_columns)]
+    names = [plan.own(f"v{i}") for i in range(len(tables))]
     if n_columns == 1 and plan.lookup is None:
         _read_parts(plan, partitions)
         chosen = []
-        for partition, table in zip(partitions, tables, strict=True):
-            _describe(plan, partition, 1)
+        for name, partition, table in zip(names, partitions, tables, strict=True):
+            plan.comments.append(f"{name}, by {partition.name}: {'; '.join(partition.labels)}")
             values = [writer.number(value) for value in table[:, 0].tolist()]
-            column = writer.column(plan.use(partition))
             unseen = values.pop() if len(values) > partition.n_parts else values[0]
-            chosen.append(writer.choose_part(partition, column, values, unseen))
-        return [chosen]
+            column = writer.column(plan.use(partition))
+            chosen.append((writer.choose_part(partition, column, values, unseen), name))
+        plan.step("evidence", chosen)
+        return [[writer.column(name) for name in names]]
     _score_parts(plan, partitions)
     parts = [writer.column(plan.own(f"p{i}")) for i in range(len(tables))]
     if n_columns > 1 and writer.dialect.rows:
-        names = [plan.own(f"v{i}") for i in range(len(tables))]
         rows = [writer.look_up_row(p, table.tolist()) for p, table in zip(parts, tables, strict=True)]
         plan.step("evidence", list(zip(rows, names, strict=True)))
         return [[writer.field(writer.column(name), j) for name in names] for j in range(1, n_columns + 1)]
