@@ -181,6 +181,19 @@ def test_negative_nan_is_missing(name):
 
 
 @every_engine
+@pytest.mark.parametrize("n_values", [3, 40])
+def test_negative_zero_is_zero(name, n_values):
+    engine = sql_engines.engine(name)
+    values = [0.0, -0.0, 1.0, 2.0, 5e-324]
+    load(engine, {"x": values}, {"x": pa.float64()})
+    model = groups("x", (1.0,), tuple(v for v in map(float, range(n_values)) if v != 1.0))
+    assert [row[0] for row in results(engine, model)[1]] == [1, 1, 0, 1, -1]
+    for bound in (0.0, -0.0):
+        model = intervals("x", (bound,))
+        assert [row[0] for row in results(engine, model)[1]] == [0, 0, 1, 1, 1]
+
+
+@every_engine
 @pytest.mark.parametrize("alone", [False, True])
 def test_ordered_categories(name, alone):
     engine = sql_engines.engine(name)

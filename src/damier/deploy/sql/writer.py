@@ -217,7 +217,7 @@ class Writer:
 
     def number(self, value: float, *, plain: bool = False) -> Node:
         """Write a number that reads back to the last bit; ``plain`` inside a list that is cast as a whole."""
-        written = repr(float(value))
+        written = repr(float(value) + 0.0)  # no -0.0, which some engines hold below 0.0
         if self.dialect.numbers == "dyadic" and sum(map(str.isdigit, written.partition("e")[0])) > 15:
             return self._dyadic(float(value))
         if self.dialect.numbers == "cast" and not plain:
@@ -465,7 +465,12 @@ class Writer:
                 trees.append(tree)
         if not trees:
             return None
-        lists: list[Node] = [
+        lists: list[Node] = []
+        if kind == "numbers" and 0.0 in values:
+            # some engines compare or hash values of lists bit by bit, where -0.0 is not 0.0
+            zero = trees.pop(list(values).index(0.0))
+            lists.append(exp.EQ(this=exp.Abs(this=column.copy()), expression=zero))
+        lists += [
             exp.In(this=column.copy(), expressions=trees[i : i + _LONG_LIST])
             if len(trees) > 1
             else exp.EQ(this=column.copy(), expression=trees[i])
