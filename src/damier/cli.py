@@ -1,4 +1,4 @@
-"""The command line: ``damier report``, ``predict``, ``cocluster``, ``sql`` and ``warm``."""
+"""The command line: ``damier report``, ``fit``, ``predict``, ``cocluster``, ``sql`` and ``warm``."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from damier.commands import cocluster, predict, report, sql, warm
+from damier.commands import cocluster, fit, predict, report, sql, warm
 from damier.version import __version__
 
 app = typer.Typer(
@@ -22,6 +22,7 @@ app = typer.Typer(
     "[bold]Pairs[/bold]:   [cyan]damier cocluster sales.csv --rows customer --columns product[/cyan]",
 )
 app.command(epilog=report.EPILOG)(report.report)
+app.command(epilog=fit.EXAMPLES)(fit.fit)
 app.command(epilog=predict.EPILOG)(predict.predict)
 app.command(epilog=cocluster.EXAMPLES)(cocluster.cocluster)
 app.command(epilog=sql.EXAMPLES)(sql.sql)

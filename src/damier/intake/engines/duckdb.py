@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import contextlib
 import glob
+import re
+import shutil
 import tempfile
 import time
+import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from damier.intake.cells import literal
+from damier.intake.cells import MISSING, NEARLY, WEAK, Reading, find_reading, is_code, literal
 from damier.intake.engines.prebins import Binning, Counts, NumberCounter
 from damier.intake.engines.source import Kind, Labels, Listed, Profiles, SourceColumn, Watch, need
+from damier.intake.files import read_file
 from damier.intake.frames import read_table
 from damier.intake.table import Table
 
@@ -41,6 +45,8 @@ _KINDS: dict[str, Kind] = {
     "boolean": "boolean",
 }
 _VIEW = "damier_source"
+_SNIFFED_ROWS = 10_000
+_BOOLEAN = Reading("number", "TRY_CAST(trim({c}) AS BOOLEAN)")
 # Classes up to this many are distinguished by CASE, and counted side by side.
 _FEW_CLASSES = 32
 
@@ -97,13 +103,76 @@ def open_files(
     connection = duckdb.connect(config=settings)
     connection.execute("SET enable_progress_bar = false")
     connection.execute("SET TimeZone = 'UTC'")
-    listed = "[" + ", ".join(map(literal, found)) + "]"
-    reader = "read_parquet" if kinds == {"parquet"} else "read_csv"
+    listed = "[" + ", ".join(literal(escaped_path(name)) for name in found) + "]"
+    folder = None
     try:
-        relation = connection.sql(f"SELECT * FROM {reader}({listed})")
+        if kinds == {"parquet"}:
+            relation = connection.sql(f"SELECT * FROM read_parquet({listed})")
+        else:
+            # Each scan would read the text anew, and guess anew what its cells are.
+            folder = tempfile.mkdtemp(prefix="damier-")
+            copied = str(Path(folder) / "rows.parquet")
+            _copy_text(connection, listed, copied)
+            relation = connection.sql(f"SELECT * FROM read_parquet({literal(copied)})")
+        source = DuckDBSource(relation, pattern, connection)
     except duckdb.Error as error:
+        if folder is not None:
+            shutil.rmtree(folder, ignore_errors=True)
         raise ValueError(f"{pattern} cannot be read: {_first_line(error)}") from None
-    return DuckDBSource(relation, pattern, connection)
+    if folder is not None:
+        weakref.finalize(source, shutil.rmtree, folder, True)
+    if len(found) == 1:
+        source.path = Path(found[0])
+    return source
+
+
+def escaped_path(path: str) -> str:
+    """Write a path that DuckDB does not take for a pattern."""
+    return re.sub(r"([*?\[])", r"[\1]", path)
+
+
+def _copy_text(connection: Any, listed: str, copied: str) -> None:
+    """Write text files as Parquet, cells read as `damier.intake.files` reads them.
+
+    A column is numeric, or of dates, if its first cells are so and 95% of all are; the other cells are then
+    missing.
+    """
+    marks = sorted({form for mark in MISSING for form in (mark, mark.upper(), mark.replace("nan", "NaN"))})
+    nulls = "[" + ", ".join(map(literal, marks)) + "]"
+    text = f"read_csv({listed}, all_varchar=true, nullstr={nulls}, union_by_name=true)"
+    names = connection.sql(f"SELECT * FROM {text} LIMIT 0").columns
+    first = connection.sql(f"SELECT * FROM {text} LIMIT {_SNIFFED_ROWS}").fetchall()
+    readings = {}
+    for j, name in enumerate(names):
+        held = [row[j] for row in first if row[j] is not None and row[j].strip()]
+        reading, share = find_reading(held)
+        if held and {cell.strip().lower() for cell in held} <= {"true", "false"}:
+            readings[name] = _BOOLEAN
+        elif reading is not None and share >= NEARLY and not any(map(is_code, held)):
+            readings[name] = reading
+    if readings:
+        counts = ", ".join(
+            f"count(*) FILTER (lower(trim({quoted(n)})) NOT IN ({', '.join(map(literal, sorted(WEAK)))})), "
+            f"count({r.of(quoted(n))})"
+            for n, r in readings.items()
+        )
+        (found,) = connection.sql(f"SELECT {counts} FROM {text}").fetchall()
+        shares = dict(zip(readings, zip(found[::2], found[1::2], strict=True), strict=True))
+        readings = {n: r for n, r in readings.items() if shares[n][1] >= NEARLY * shares[n][0]}
+    selected = ", ".join(_read_as(readings.get(n), quoted(n)) + f" AS {quoted(n)}" for n in names)
+    connection.execute(f"COPY (SELECT {selected} FROM {text}) TO {literal(copied)} (FORMAT parquet)")
+
+
+def _read_as(reading: Reading | None, column: str) -> str:
+    """Write the expression of a column of text as what it holds."""
+    if reading is None:
+        return f"trim({column})"
+    if reading.kind == "number" or reading is _BOOLEAN:
+        return reading.of(column)
+    if reading.kind == "time":
+        return f"(TIME '00:00:00' + to_microseconds(({reading.of(column)})::BIGINT))"
+    moment = f"make_timestamp(({reading.of(column)})::BIGINT)"
+    return f"{moment}::DATE" if reading.kind == "date" else moment
 
 
 def _kind_of_file(name: str) -> str | None:
@@ -158,6 +227,7 @@ class DuckDBSource:
         self.relation = relation
         self.shown = shown
         self.connection = connection
+        self.path: Path | None = None
         self.batch = BATCH if batch is None else batch
         self.n_scans = 0
         self.columns = tuple(
@@ -363,6 +433,8 @@ class DuckDBSource:
     def collect(self, columns: Sequence[str]) -> Table:
         """Read all rows."""
         self.n_scans += 1
+        if self.path is not None:
+            return read_file(self.path, only=columns)
         return read_table(self._arrow(f"SELECT {', '.join(map(quoted, columns))} FROM {_VIEW}"))
 
 

@@ -1,0 +1,101 @@
+"""``damier fit FILES -t TARGET -o MODEL``: a model of files of any size."""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+from rich.text import Text
+
+from damier.commands.common import (
+    WRONG_COMMAND,
+    check_outputs,
+    data_problems,
+    note,
+    show_progress,
+    stop,
+    writing,
+)
+from damier.intake.printable import printable
+
+if TYPE_CHECKING:
+    from damier import NaiveBayesClassifier
+
+EXAMPLES = (
+    "[bold]Examples[/bold]\n\n"
+    "[cyan]damier fit 'visits/*.parquet' -t clicked -o model.json[/cyan]   of files of any size\n\n"
+    "[cyan]damier predict model.json 'new/*.parquet' -o scored/[/cyan]   applies it\n\n"
+    "[cyan]damier sql model.json -d postgres --table visits --keep id[/cyan]   writes it as SQL"
+)
+
+_SHOWN = 10
+
+
+def fit(
+    files: Annotated[
+        str,
+        typer.Argument(metavar="FILES", help="Parquet or CSV: a file, or a pattern of several in quotes."),
+    ],
+    target: Annotated[
+        str, typer.Option("--target", "-t", metavar="COLUMN", help="The column to explain: classes.")
+    ],
+    output: Annotated[
+        Path, typer.Option("--output", "-o", metavar="MODEL", help="Where the model goes: .json.")
+    ],
+    weights: Annotated[
+        str | None,
+        typer.Option("--weights", metavar="COLUMN", help="The column that says how often each row counts."),
+    ] = None,
+    memory: Annotated[
+        str,
+        typer.Option(
+            "--memory", metavar="SIZE", help="Memory to use; a table of up to a quarter of it is read whole."
+        ),
+    ] = "4GB",
+    threads: Annotated[int, typer.Option("--threads", help="Threads; -1 for one per core.")] = -1,
+    progress: Annotated[bool, typer.Option("--progress/--no-progress", help="Show a progress bar.")] = True,
+) -> None:
+    """Fit a naive Bayes to files that need not fit into memory, and save it for predict and sql."""
+    if threads == 0:
+        raise stop("--threads must be at least 1, or -1 for all cores; got 0", WRONG_COMMAND)
+    if output.suffix.lower() != ".json":
+        raise stop(f"--output must end in .json; got {str(output)!r}", WRONG_COMMAND)
+    check_outputs((Path(files),), (output,))
+    with data_problems(), warnings.catch_warnings(record=True) as said:
+        from damier import NaiveBayesClassifier
+
+        warnings.simplefilter("always", UserWarning)
+        classifier = NaiveBayesClassifier(memory_limit=memory, n_jobs=threads)
+        with show_progress(progress)("Counting", 0) as callback:
+            classifier.fit(files, target, sample_weight=weights, progress=callback)
+    note([str(warning.message) for warning in said if warning.category is UserWarning])
+    from damier.deploy import save
+
+    with writing(output):
+        save(classifier.model_, output)
+    _print(classifier, output)
+
+
+def _print(classifier: NaiveBayesClassifier, output: Path) -> None:
+    """Say what was found, and where it went."""
+    console = Console()
+    use = classifier.source_
+    assert use is not None
+    levels = sorted(classifier.levels_.items(), key=lambda held: -held[1])
+    for name, level in levels[:_SHOWN]:
+        parts = classifier.partitions_[name].n_parts
+        console.print(Text(f"  {level:7.4f}  {parts:4d} parts  {printable(name)}"), soft_wrap=True)
+    if len(levels) > _SHOWN:
+        console.print(f"  ... and {len(levels) - _SHOWN:,} more columns", style="dim")
+    how = "read into memory" if use.collected else f"counted by {use.engine} in {use.scans} scans"
+    if use.sample_rows is not None and use.sample_rows < use.rows:
+        how += f", columns weighted on {use.sample_rows:,} of them"
+    console.print(
+        Text(f"{use.rows:,} rows {how}, {use.seconds:,.0f} seconds: written to ").append(
+            printable(output), style="bold"
+        ),
+        soft_wrap=True,
+    )

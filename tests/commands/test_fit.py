@@ -1,0 +1,80 @@
+"""The command ``damier fit``: models of files of any size."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+import damier
+from damier.cli import app
+from damier.deploy import load
+from damier.deploy.json import dumps
+from damier.intake import read_file
+
+N = 2000
+
+
+def run(*words):
+    return CliRunner().invoke(app, [*map(str, words)])
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("fit")
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, N)
+    frame = pd.DataFrame(
+        {
+            "code": [f"{i % 40:05d}" for i in range(N)],
+            "age": np.where(rng.random(N) < 0.05, "NA", (rng.integers(20, 50, N) + 12 * y).astype(str)),
+            "spent": [f"${v:,.2f}" for v in rng.gamma(2.0, 300.0 + 900.0 * y)],
+            "day": np.datetime64("2024-01-01") + (rng.integers(0, 200, N) + 90 * y).astype("m8[D]"),
+            "plan": rng.choice(["basic", "gold", "it's"], N),
+            "ok": np.where(rng.random(N) < 0.3 + 0.3 * y, "true", "false"),
+            "left": np.where(y == 1, "yes", "no"),
+            "times": rng.integers(0, 3, N),
+        }
+    )
+    frame.to_csv(folder / "train.csv", index=False)
+    (folder / "many").mkdir()
+    for k in range(3):
+        frame[k::3].to_csv(folder / "many" / f"{k}.csv", index=False)
+    return folder
+
+
+@pytest.mark.parametrize("memory", ["0GB", "4GB"])
+@pytest.mark.parametrize("files", ["train.csv", "many/*.csv"])
+def test_the_model_is_that_of_the_rows(folder, files, memory):
+    out = folder / "model.json"
+    done = run("fit", folder / files, "-t", "left", "-o", out, "--memory", memory, "--weights", "times")
+    assert done.exit_code == 0, done.output
+    assert "2,000 rows" in done.output.replace("\n", " ")
+    assert ("counted by DuckDB" in done.output) == (memory == "0GB")
+    table = read_file(folder / "train.csv", drop=["times"])
+    weights = read_file(folder / "train.csv", only=["times"])["times"].values
+    left = table["left"]
+    y = [left.categories[code] for code in left.codes]
+    expected = damier.NaiveBayesClassifier().fit(table.drop("left"), y, sample_weight=weights)
+    found = load(out)
+    for held, of_rows in zip(found.variables, expected.model_.variables, strict=True):
+        assert dumps(held.partition) == dumps(of_rows.partition)
+    assert np.allclose([v.weight for v in found.variables], expected.weights_, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "message"),
+    [
+        (["nothing.parquet", "-t", "left"], 1, "no such file"),
+        (["train.csv", "-t", "gone"], 1, "'gone' is no column"),
+        (["train.csv", "-t", "left", "--threads", "0"], 2, "--threads must be at least 1"),
+        (["train.csv", "-t", "left", "--memory", "much"], 1, "memory_limit must be a size"),
+    ],
+)
+def test_what_is_wrong_is_one_sentence(folder, words, code, message):
+    out = folder / "none.json"
+    done = run("fit", folder / words[0], *words[1:], "-o", out)
+    assert done.exit_code == code
+    assert message in " ".join(done.output.split())
+    assert not out.exists()
