@@ -212,8 +212,8 @@ def variables_of(model: Any) -> list[Partition]:
     }
     why = next((text for kind, text in reasons.items() if isinstance(model, kind)), None)
     if why is None:
-        raise TypeError(
-            f"{type(model).__name__} has no form in SQL: give a fitted estimator or a model of damier.models"
+        raise CannotWriteError(
+            f"{type(model).__name__} has no form in SQL: score with damier predict, or in Python."
         )
     raise CannotWriteError(f"{type(model).__name__} has no form in SQL: {why}; {INSTEAD}.")
 
