@@ -1,4 +1,4 @@
-"""A model as JSON, a model as SQL."""
+"""A model as JSON, a model as SQL, a model on Spark."""
 
 from __future__ import annotations
 
@@ -9,13 +9,15 @@ from damier.lazy import lazy_names
 HOME_OF = {
     "load": "damier.deploy.json",
     "save": "damier.deploy.json",
+    "spark_predict": "damier.deploy.spark",
     "to_sql": "damier.deploy.sql",
 }
 
-__all__ = ["load", "save", "to_sql"]
+__all__ = ["load", "save", "spark_predict", "to_sql"]
 
 if TYPE_CHECKING:
     from damier.deploy.json import load, save
+    from damier.deploy.spark import spark_predict
     from damier.deploy.sql import to_sql
 
 __getattr__, __dir__ = lazy_names(__name__, HOME_OF)

@@ -74,6 +74,21 @@ def answers(model: Any, table: Table, *, explain: bool = False) -> list[tuple[st
     raise ValueError(f"the model is {_kind(model)}, which does not predict: nothing to write")
 
 
+def answer_kinds(model: Any, *, explain: bool = False) -> list[tuple[str, type]]:
+    """Return the names of what `answers` returns, and the types of the values."""
+    if isinstance(model, ClassifierModel):
+        types = {type(c) for c in model.classes}
+        kind = types.pop() if len(types) == 1 else float if types <= {int, float} else str
+        named: list[tuple[str, type]] = [("predicted", kind)]
+        named += [(f"probability {c}", float) for c in model.classes]
+        return named + [(f"reason {k + 1}", str) for k in range(N_REASONS if explain else 0)]
+    if isinstance(model, Encoding):
+        return [(name, float) for name in model.feature_names_out()]
+    if isinstance(model, Partition):
+        return [(f"{model.name} part", str)]
+    return [("cell", int)]
+
+
 def used_columns(model: Any) -> list[str] | None:
     """Return the columns that a model looks at, or None if it does not score row by row."""
     if isinstance(model, NaiveBayes):

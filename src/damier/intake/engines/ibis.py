@@ -1,0 +1,526 @@
+"""Tables that ibis reaches, counted by GROUP BY queries: nothing but counts leaves the engine.
+
+The bin of a number is found by arithmetic that is exact in float64 on every engine. The leading bits of a
+number are its exponent and its mantissa times 16. Among numbers with the same leading bits the difference of
+two keys is the difference of the numbers, times a power of two. Tables of bins are joined as short lists of
+whole numbers. So the counts are those of any other source, bit by bit.
+
+ibis gives the connection and the types; the queries are written by sqlglot, each expression once for all
+engines.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import hashlib
+import importlib
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from damier.intake.engines.prebins import (
+    MOST_VALUES,
+    Binning,
+    Counts,
+    count_numbers,
+    keys_of,
+    no_counts,
+    numbers_of,
+)
+from damier.intake.engines.source import (
+    Counter,
+    Kind,
+    Labels,
+    Listed,
+    Profiles,
+    Source,
+    SourceColumn,
+    Watch,
+    need,
+)
+from damier.intake.frames import read_table
+from damier.intake.table import FloatArray, IntArray, Table
+
+# Keeps an engine from writing out each expression of a subquery wherever it is used.
+_FENCES = {"postgres": " OFFSET 0", "sqlite": " LIMIT -1 OFFSET 0", "mysql": " LIMIT 18446744073709551615"}
+# How texts are compared as bytes, where the engine does not anyway.
+_BYTES = {
+    "sqlite": "{c} COLLATE BINARY",
+    "postgres": '{c} COLLATE "C"',
+    "mysql": "CAST({c} AS BINARY)",
+}
+_NAN = {"postgres": "{x} = CAST('NaN' AS DOUBLE PRECISION)", "sqlite": None, "mysql": None}
+# Microseconds since 1970-01-01, or since midnight.
+_MICROSECONDS = {
+    ("postgres", "date"): "({c} - DATE '1970-01-01')::BIGINT * 86400000000",
+    ("postgres", "datetime"): "CAST(EXTRACT(EPOCH FROM {c}) * 1000000 AS BIGINT)",
+    ("postgres", "time"): "CAST(EXTRACT(EPOCH FROM {c}) * 1000000 AS BIGINT)",
+    ("postgres", "duration"): "CAST(EXTRACT(EPOCH FROM {c}) * 1000000 AS BIGINT)",
+    ("sqlite", "date"): "CAST(strftime('%s', {c}) AS INTEGER) * 1000000",
+    ("duckdb", "date"): "epoch_us({c})",
+    ("duckdb", "datetime"): "epoch_us({c})",
+    ("duckdb", "time"): "epoch_us({c})",
+    ("mysql", "date"): "TIMESTAMPDIFF(MICROSECOND, '1970-01-01', {c})",
+    ("mysql", "datetime"): "TIMESTAMPDIFF(MICROSECOND, '1970-01-01', {c})",
+}
+_HIGHEST, _LOWEST = 65520, 15  # leading bits of the infinities
+_ZERO = 32768
+_KEY = np.uint64(48)
+
+
+def open_ibis(table: Any) -> Source:
+    """Open an ibis table: by streaming where it lies in DuckDB or Spark, by queries elsewhere.
+
+    Raises
+    ------
+    ValueError
+        If the table has no connection.
+    """
+    connection = _backend(table)
+    if connection.name == "duckdb":
+        from damier.intake.engines.duckdb import DuckDBSource
+
+        return DuckDBSource(connection.con.sql(connection.compile(table)), "the ibis table")
+    if connection.name == "pyspark":
+        from damier.intake.engines.spark import SparkSource
+
+        return SparkSource(connection._session.sql(connection.compile(table)))
+    return IbisSource(table)
+
+
+def _backend(table: Any) -> Any:
+    ibis = importlib.import_module("ibis")
+    try:
+        return table._find_backend()
+    except ibis.common.exceptions.IbisError as error:
+        raise ValueError(f"the ibis table has no connection of its own: {error}") from None
+
+
+class IbisSource:
+    """An ibis table as a source.
+
+    Parameters
+    ----------
+    table : ibis.Table
+        Of any backend that runs SQL with LN, POWER and FLOOR of float64.
+    """
+
+    def __init__(self, table: Any) -> None:
+        need("sqlglot", "sql", "counting by SQL")
+        self.table = table
+        self.connection = _backend(table)
+        self.dialect = str(self.connection.name)
+        self.engine = f"{self.dialect} through ibis"
+        self.n_scans = 0
+        self.columns = tuple(_source_column(name, held) for name, held in table.schema().items())
+        self._kinds = {column.name: column.kind for column in self.columns}
+        self._text = str(self.connection.compile(table))
+        self._grouped: dict[tuple[str, str, str | None], tuple[FloatArray, IntArray, IntArray] | None] = {}
+        self._absent: dict[tuple[str, str, str | None], IntArray] = {}
+        self.n_rows = int(self._rows("SELECT COUNT(*) FROM damier_source")[0][0])
+
+    # ----- queries
+
+    def _rows(self, query: str, *lists: str) -> list[tuple[Any, ...]]:
+        """Run a query on ``damier_source``, the table, and on lists of whole numbers."""
+        self.n_scans += 1
+        named = ", ".join([f"damier_source AS ({self._text})", *lists])
+        try:
+            with contextlib.closing(self._cursor(f"WITH {named} {query}")) as cursor:
+                rows: list[tuple[Any, ...]] = cursor.fetchall()
+                return rows
+        except Exception as error:
+            if type(error).__module__.partition(".")[0] in ("damier", "builtins"):
+                raise
+            said = (str(error).splitlines() or [type(error).__name__])[0]
+            raise ValueError(f"{self.engine} cannot count the table: {said}") from None
+
+    def _cursor(self, query: str) -> Any:
+        held = self.connection.raw_sql(query)
+        if self.dialect == "duckdb":
+            return _Fetched(held.fetchall())  # the connection itself, which stays open
+        return held
+
+    def _write(self, expression: str) -> str:
+        """Write an expression of DuckDB in the dialect of the engine."""
+        return _transpiled(expression, self.dialect)
+
+    def _type(self, name: str) -> str:
+        return self._write(f"CAST(x AS {name})").partition(" AS ")[2][:-1]
+
+    def _q(self, name: str) -> str:
+        return self._write('"' + name.replace('"', '""') + '"')
+
+    def _literal(self, value: Any) -> str:
+        exp = importlib.import_module("sqlglot.expressions")
+        return str(exp.convert(value).sql(dialect=self.dialect))
+
+    def _microseconds(self, name: str) -> str:
+        kind = self._kinds[name]
+        known = _MICROSECONDS.get((self.dialect, kind))
+        if known is None:
+            raise ValueError(
+                f"column {name!r} is a {kind}, which Damier does not count on {self.dialect}: convert it to "
+                "a number, or leave it out"
+            )
+        return known.replace("{c}", self._q(name))
+
+    def _number(self, name: str) -> str:
+        """Write a column as float64, NULL where it is missing or NaN."""
+        kind, column = self._kinds[name], self._q(name)
+        if kind == "boolean":
+            return (
+                f"CASE WHEN {column} THEN {self._double('1')} WHEN NOT {column} THEN {self._double('0')} END"
+            )
+        number = self._double(column if kind == "number" else self._microseconds(name))
+        test = _NAN.get(self.dialect, "ISNAN({x})") if kind == "number" else None
+        if test is None:
+            return number
+        return f"CASE WHEN {test.replace('{x}', number)} THEN NULL ELSE {number} END"
+
+    def _double(self, expression: str) -> str:
+        return f"CAST({expression} AS {self._type('DOUBLE')})"
+
+    def _power(self, exponent: str) -> str:
+        return self._write(f"POWER(CAST(2 AS DOUBLE), CAST({exponent} AS DOUBLE))")
+
+    def _name(self, name: str) -> str:
+        """Write a column as what names its values: texts as bytes, NaN is missing."""
+        kind = self._kinds[name]
+        if kind == "text":
+            return _BYTES.get(self.dialect, "{c}").replace("{c}", self._q(name))
+        if kind == "boolean" or (kind == "number" and self.table.schema()[name].is_integer()):
+            return self._q(name)
+        return self._number(name) if kind == "number" else self._microseconds(name)
+
+    def _value(self, name: str, value: Any) -> Any:
+        """Turn what the engine answers into the value of a column."""
+        kind = self._kinds[name]
+        if value is None:
+            return None
+        if kind == "boolean":
+            return bool(value)
+        if isinstance(value, (bytes, bytearray, memoryview)):
+            return bytes(value).decode()
+        if kind == "text":
+            return str(value)
+        if kind == "number":
+            return float(value) + 0.0 if isinstance(value, float) else int(value)
+        return int(value)
+
+    def _inner(self, labels: Labels, numbers: str | None, by_class: bool) -> str:
+        """Write the rows that count: the number x, the class y, the weight w."""
+        selected = [] if numbers is None else [f"{self._number(numbers)} AS x"]
+        if by_class:
+            selected.append(f"{self._name(labels.name)} AS y")
+        selected.append(f"{'1' if labels.weight is None else self._q(labels.weight)} AS w")
+        kept = "" if labels.weight is None else f" WHERE {self._q(labels.weight)} > 0"
+        return f"SELECT {', '.join(selected)} FROM damier_source{kept}"
+
+    # ----- the protocol
+
+    def classes(self, target: str, weight: str | None) -> tuple[list[Any], list[int]]:
+        """Count the values of the target."""
+        labels = Labels(target, np.empty(0), [], np.empty(0, np.int64), weight)
+        rows = self._rows(f"SELECT y, SUM(w) FROM ({self._inner(labels, None, True)}) AS s GROUP BY y")
+        held = [(self._value(target, value), int(count)) for value, count in rows]
+        held.sort(key=lambda pair: (pair[0] is not None, pair[0]))
+        return [value for value, _ in held], [count for _, count in held]
+
+    def weight_facts(self, weight: str) -> tuple[float, float, int, int]:
+        """Return what is wrong with weights, if anything."""
+        rows = self._rows(
+            f"SELECT MIN(w), MAX(w), SUM(CASE WHEN w IS NULL THEN 1 ELSE 0 END), "
+            f"SUM(CASE WHEN w <> FLOOR(w) THEN 1 ELSE 0 END) "
+            f"FROM (SELECT {self._number(weight)} AS w FROM damier_source) AS s"
+        )
+        least, greatest, missing, broken = rows[0]
+        return float(least or 0.0), float(greatest or 0.0), int(missing or 0), int(broken or 0)
+
+    def count(
+        self,
+        binnings: Mapping[str, Binning],
+        labels: Labels,
+        *,
+        by_class: bool = True,
+        values: bool = False,
+        counter: Counter = count_numbers,  # noqa: ARG002 -- the engine counts
+        watch: Watch | None = None,
+    ) -> dict[str, Counts]:
+        """Count numeric columns in their bins: a query or two per column."""
+        counts = {}
+        for done, (name, binning) in enumerate(binnings.items()):
+            if watch is not None:
+                watch.check()
+                watch.report(f"Counting {name}", done=done, total=len(binnings))
+            counts[name] = self._count(name, binning, labels, by_class, values)
+        return counts
+
+    def _count(self, name: str, binning: Binning, labels: Labels, by_class: bool, values: bool) -> Counts:
+        key = (name, labels.name, labels.weight)
+        if key not in self._grouped:
+            self._grouped[key] = self._few(name, labels)
+        held = self._grouped[key]
+        n_classes = labels.n_classes if by_class else 1
+        if held is not None:
+            numbers, codes, rows = held
+            codes = codes if by_class else np.zeros_like(codes)
+            return count_numbers(no_counts(binning, n_classes, values), numbers, codes, rows, binning)
+        counts = no_counts(binning, n_classes)
+        if key not in self._absent:
+            self._absent[key] = self._missing(name, labels)
+        absent = self._absent[key]
+        counts.missing[:] = absent if by_class else absent.sum()
+        query, lists = self._binned(name, binning, labels, by_class)
+        found = self._rows(query, *lists)
+        if found:
+            bins = np.array([row[0] for row in found], np.int64)
+            low, high = keys_of(np.array([row[1:3] for row in found], np.float64)).T
+            codes = self._codes(labels, [row[4] for row in found]) if by_class else np.zeros_like(bins)
+            counts.counts[bins, codes] = [int(row[3]) for row in found]
+            np.minimum.at(counts.low, bins, low)
+            np.maximum.at(counts.high, bins, high)
+            if not binning.levels and ((low >> _KEY != bins) | (high >> _KEY != bins)).any():
+                raise ValueError(f"{self.engine} does not compute in float64: column {name!r} cannot be cut")
+        return counts
+
+    def _codes(self, labels: Labels, values: Sequence[Any]) -> IntArray:
+        position = {value: j for j, value in enumerate(labels.values)}
+        return np.array([position[self._value(labels.name, value)] for value in values], np.int64)
+
+    def _missing(self, name: str, labels: Labels) -> IntArray:
+        inner = self._inner(labels, name, True)
+        rows = self._rows(f"SELECT y, SUM(w) FROM ({inner}) AS s WHERE x IS NULL GROUP BY y")
+        counts = np.zeros(labels.n_classes, np.int64)
+        counts[self._codes(labels, [row[0] for row in rows])] = [int(row[1]) for row in rows]
+        return counts
+
+    def _few(self, name: str, labels: Labels) -> tuple[FloatArray, IntArray, IntArray] | None:
+        """Return numbers, classes and rows of a column of few distinct values; None if there are many."""
+        inner = self._inner(labels, name, True)
+        distinct = f"SELECT DISTINCT x FROM ({inner}) AS s WHERE x IS NOT NULL LIMIT {MOST_VALUES + 1}"
+        if self._rows(f"SELECT COUNT(*) FROM ({distinct}) AS d")[0][0] > MOST_VALUES:
+            return None
+        rows = self._rows(f"SELECT x, y, SUM(w) FROM ({inner}) AS s GROUP BY x, y")
+        numbers = np.array([np.nan if row[0] is None else row[0] for row in rows], np.float64)
+        codes = self._codes(labels, [row[1] for row in rows])
+        return numbers, codes, np.array([int(row[2]) for row in rows], np.int64)
+
+    def _binned(self, name: str, binning: Binning, labels: Labels, by_class: bool) -> tuple[str, list[str]]:
+        """Write the query of bins, extremes, rows and classes, and the lists of bins that it joins."""
+        fence, more = _FENCES.get(self.dialect, ""), ", y" if by_class else ""
+        write, whole = self._write, self._type("BIGINT")
+        # The magnitude a: 1 for zero and the infinities, which get leading bits of their own.
+        query = (
+            f"SELECT x, w{more}, "
+            f"CASE WHEN x - x = 0 AND x <> 0 THEN ABS(x) ELSE {self._double('1')} END AS a "
+            f"FROM ({self._inner(labels, name, by_class)}) AS s0 WHERE x IS NOT NULL"
+        )
+        # The exponent e, by a logarithm that may be off by one at powers of two, hence p = 2^e is compared.
+        query = (
+            f"SELECT x, w{more}, a, CASE WHEN e < -1022 THEN -1022 WHEN e > 1023 THEN 1023 ELSE e END AS e "
+            f"FROM (SELECT x, w{more}, a, {write('FLOOR(LN(a) / CAST(0.6931471805599453 AS DOUBLE))')} AS e "
+            f"FROM ({query}) AS s1{fence}) AS s2{fence}"
+        )
+        query = f"SELECT x, w{more}, a, e, {self._power('e')} AS p FROM ({query}) AS s3{fence}"
+        off = "CASE WHEN a - p >= p THEN {} WHEN a < p AND e > -1022 THEN {} ELSE {} END"
+        query = (
+            f"SELECT x, w{more}, a, {off.format('e + 1', 'e - 1', 'e')} AS e, "
+            f"{off.format('p * 2', 'p / 2', 'p')} AS p FROM ({query}) AS s4{fence}"
+        )
+        leading = write("(e + 1022) * 16 + FLOOR(a / p * 16)")
+        query = (
+            f"SELECT x, w{more}, CAST(CASE WHEN x = 0 THEN {_ZERO} WHEN x - x = 0 THEN "
+            f"CASE WHEN x > 0 THEN {_ZERO} + {leading} ELSE {_ZERO - 1} - ({leading}) END "
+            f"WHEN x > 0 THEN {_HIGHEST} ELSE {_LOWEST} END AS {whole}) AS b FROM ({query}) AS s5{fence}"
+        )
+        lists = []
+        for i, rows in enumerate(_level_lists(binning)):
+            values = ", ".join(
+                f"{'ROW' if self.dialect == 'mysql' else ''}({', '.join(map(str, row))})" for row in rows
+            )
+            lists.append(f"damier_l{i}(b, m, k, s, r, g) AS (VALUES {values})")
+            two = self._power
+            table = (
+                f"SELECT b, g, {self._double('m')} * {two('k')} AS low, {two('s')} AS s, "
+                f"{two('r')} AS r FROM damier_l{i}{fence}"
+            )
+            # An infinity is a bin of one value.
+            query = (
+                f"SELECT x, w{more}, l.g + CASE WHEN x - x = 0 THEN "
+                f"CAST({write('FLOOR((x - low) * s * r)')} AS {whole}) ELSE 0 END AS b "
+                f"FROM ({query}) AS t JOIN ({table}) AS l ON t.b = l.b{fence}"
+            )
+        return (
+            f"SELECT b, MIN(x), MAX(x), SUM(w){more} FROM ({query}) AS q GROUP BY b{more}",
+            lists,
+        )
+
+    def profiles(self, column: str, labels: Labels) -> Profiles:
+        """Count the values of a column by their class counts."""
+        listed = ", ".join(f"n{j}" for j in range(labels.n_classes))
+        rows = self._rows(
+            f"SELECT {listed}, COUNT(*) FROM ({self._by_value(column, labels)}) AS s GROUP BY {listed}"
+        )
+        table = np.array([[int(cell) for cell in row] for row in sorted(rows)], np.int64)
+        table = table.reshape(len(rows), labels.n_classes + 1)
+        self._check_classes(labels, table[:, :-1] * table[:, -1:])
+        return Profiles(np.ascontiguousarray(table[:, :-1]), table[:, -1].copy())
+
+    def _check_classes(self, labels: Labels, counts: IntArray) -> None:
+        if not np.array_equal(counts.sum(axis=0), labels.counts):
+            raise ValueError(
+                f"{self.engine} does not find the classes of {labels.name!r} by their values: make the "
+                "target a column of plain text or of whole numbers"
+            )
+
+    def listed(self, column: str, labels: Labels, max_values: int) -> Listed:
+        """List the most frequent values of a column."""
+        listed = ", ".join(f"n{j}" for j in range(labels.n_classes))
+        order = "CASE WHEN v IS NULL THEN 0 ELSE 1 END, v"
+        rows = self._rows(
+            f"SELECT v, {listed} FROM ({self._by_value(column, labels)}) AS s ORDER BY t DESC, {order} "
+            f"LIMIT {max_values}"
+        )
+        counts = np.array([[int(cell) for cell in row[1:]] for row in rows], np.int64)
+        return Listed(
+            [self._value(column, row[0]) for row in rows], counts.reshape(len(rows), labels.n_classes)
+        )
+
+    def _by_value(self, column: str, labels: Labels) -> str:
+        weight = "1" if labels.weight is None else self._q(labels.weight)
+        kept = "" if labels.weight is None else f" WHERE {self._q(labels.weight)} > 0"
+        rows = (
+            f"SELECT {self._name(column)} AS v, {self._name(labels.name)} AS y, {weight} AS w "
+            f"FROM damier_source{kept}"
+        )
+        sums = ", ".join(
+            f"SUM(CASE WHEN y = {self._literal(value)} THEN w ELSE 0 END) AS n{j}"
+            for j, value in enumerate(labels.values)
+        )
+        return f"SELECT v, SUM(w) AS t, {sums} FROM ({rows}) AS r GROUP BY v"
+
+    def sample(self, columns: Sequence[str], n_rows: int, seed: int = 0) -> Table:
+        """Choose rows by a hash of their values where the engine has one, else by its own sample."""
+        self.n_scans += 1
+        share = min(1.0, n_rows / max(self.n_rows, 1))
+        chosen = self.table.select(*columns)
+        listed = ", ".join(map(self._q, columns))
+        if self.dialect == "postgres":
+            hashed = f"hashtextextended(CAST(ROW({listed}) AS TEXT), {int(seed)})"
+            kept = self._hashed(f"{hashed} <= {int(share * (2**64 - 1)) - 2**63}", listed)
+        elif self.dialect == "sqlite":
+            with contextlib.suppress(Exception):
+                self.connection.con.create_function("damier_hash", -1, _hash, deterministic=True)
+            limit = int(share * 2**62)
+            kept = self._hashed(f"damier_hash({int(seed)}, {listed}) < {limit}", listed)
+        else:
+            kept = chosen.sample(share, method="row", seed=seed).to_pyarrow()
+        return read_table(kept)
+
+    def _hashed(self, condition: str, listed: str) -> Any:
+        """Collect the rows that a condition chooses, in the order of their values."""
+        query = f"SELECT {listed} FROM ({self._text}) AS damier_source WHERE {condition} ORDER BY {listed}"
+        return self.connection.sql(query, schema=None).to_pyarrow()
+
+    def collect(self, columns: Sequence[str]) -> Table:
+        """Read all rows."""
+        self.n_scans += 1
+        return read_table(self.table.select(*columns).to_pyarrow())
+
+
+class _Fetched:
+    """Rows that are here already."""
+
+    def __init__(self, rows: list[Any]) -> None:
+        self.rows = rows
+
+    def fetchall(self) -> list[Any]:
+        return self.rows
+
+    def close(self) -> None:
+        pass
+
+
+@functools.cache
+def _transpiled(expression: str, dialect: str) -> str:
+    sqlglot = importlib.import_module("sqlglot")
+    return str(sqlglot.parse_one(expression, dialect="duckdb").sql(dialect=dialect))
+
+
+def _hash(seed: int, *values: Any) -> int:
+    """Hash the values of a row into 0 .. 2**62 - 1."""
+    text = repr((seed, values)).encode("utf-8", "surrogatepass")
+    return int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "little") >> 2
+
+
+def _level_lists(binning: Binning) -> Iterator[list[tuple[int, ...]]]:
+    """Yield the bins of each level that rows may fall into, as whole numbers.
+
+    Of each: its number; its lowest number as m 2^k; the scale of its split, 2^s 2^r; its first bin.
+    """
+    # Bins that no row goes on from need not be looked at before.
+    wanted = [level.base >= 0 for level in binning.levels]
+    for i in range(len(wanted) - 1, 0, -1):
+        level = binning.levels[i - 1]
+        live = np.append(0, np.cumsum(wanted[i]))
+        starts = level.base[wanted[i - 1]]
+        ends = np.append(starts[1:], len(wanted[i]))
+        some = live[ends] > live[starts]
+        kept = np.flatnonzero(wanted[i - 1])
+        wanted[i - 1] = np.zeros(len(level.base), bool)
+        wanted[i - 1][kept[some]] = True
+    for level, chosen in zip(binning.levels, wanted, strict=True):
+        rows: list[tuple[int, ...]] = []
+        bins = np.flatnonzero(chosen)
+        lows = numbers_of(level.low[bins]).tolist()
+        leading = (level.low[bins] >> _KEY).astype(np.int64).tolist()
+        for b, low, t, shift, base in zip(
+            bins.tolist(), lows, leading, level.shift[bins].tolist(), level.base[bins].tolist(), strict=True
+        ):
+            if math.isinf(low):
+                rows.append((b, 0, 0, 0, 0, base))
+                continue
+            m, k = _whole(low)
+            field = (t - _ZERO if t >= _ZERO else _ZERO - 1 - t) >> 4
+            scale = 52 - (max(field, 1) - 1023) - shift
+            rows.append((b, m, k, scale // 2, scale - scale // 2, base))
+        yield rows or [(-1, 0, 0, 0, 0, 0)]
+
+
+def _whole(number: float) -> tuple[int, int]:
+    """Write a number as m 2^k with whole m and k.
+
+    >>> _whole(0.75), _whole(-5e-324)
+    ((3, -2), (-1, -1074))
+    """
+    if number == 0:
+        return 0, 0
+    numerator, denominator = number.as_integer_ratio()
+    if denominator > 1:
+        return numerator, 1 - denominator.bit_length()
+    zeros = (numerator & -numerator).bit_length() - 1
+    return numerator >> zeros, zeros
+
+
+def _source_column(name: str, held: Any) -> SourceColumn:
+    kind: Kind = "nested"
+    if held.is_boolean():
+        kind = "boolean"
+    elif held.is_numeric():
+        kind = "number"
+    elif held.is_string() or held.is_uuid():
+        kind = "text"
+    elif held.is_date():
+        kind = "date"
+    elif held.is_timestamp():
+        kind = "datetime"
+    elif held.is_time():
+        kind = "time"
+    elif held.is_interval():
+        kind = "duration"
+    zone = getattr(held, "timezone", None) if kind == "datetime" else None
+    return SourceColumn(name, kind, str(held), ("UTC",) if zone else ())

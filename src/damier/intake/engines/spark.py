@@ -1,0 +1,305 @@
+"""Spark DataFrames as sources: workers count by NumPy, Spark adds up, the driver gets a few megabytes.
+
+Nothing but NumPy and pyarrow need be installed on the workers. Nothing here needs a Spark context: a session
+of Spark Connect does as well.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import threading
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
+
+import numpy as np
+
+from damier.intake.engines import prebins, spark_kernels
+from damier.intake.engines.prebins import Binning, Counts, count_numbers
+from damier.intake.engines.source import Counter, Kind, Labels, Listed, Profiles, SourceColumn, Watch, need
+from damier.intake.frames import read_table
+from damier.intake.table import Table
+
+Result = TypeVar("Result")
+
+_KINDS: dict[str, Kind] = {
+    **dict.fromkeys(("tinyint", "smallint", "int", "bigint", "float", "double", "decimal"), "number"),
+    **dict.fromkeys(("string", "varchar", "char"), "text"),
+    "timestamp": "datetime",
+    "timestamp_ntz": "datetime",
+    "date": "date",
+    "boolean": "boolean",
+}
+_EPOCH = "TIMESTAMP '1970-01-01 00:00:00Z'"
+# Seconds between two looks at whether the run was stopped.
+_GLANCE = 0.25
+# Classes up to this many are counted side by side.
+_FEW_CLASSES = 32
+
+
+class SparkSource:
+    """A Spark DataFrame as a source.
+
+    Parameters
+    ----------
+    frame : pyspark.sql.DataFrame
+        Of Spark or of Spark Connect.
+    """
+
+    engine = "Spark"
+
+    def __init__(self, frame: Any) -> None:
+        need("pyarrow", "engines", "counting on Spark")
+        self.frame = frame
+        self.n_scans = 0
+        self._types = {field.name: field.dataType.simpleString() for field in frame.schema.fields}
+        self.columns = tuple(_source_column(name, held) for name, held in self._types.items())
+        self.n_rows = int(self._run(frame.count))
+
+    # ----- columns
+
+    def _sql(self, text: str) -> Any:
+        return importlib.import_module("pyspark.sql.functions").expr(text)
+
+    def _microseconds(self, name: str) -> str | None:
+        """Write a column of moments or spans in microseconds; None for any other."""
+        held, column = self._types[name], quoted(name)
+        if held == "date":
+            return f"unix_date({column}) * 86400000000L"
+        if held == "timestamp":
+            return f"unix_micros({column})"
+        if held == "timestamp_ntz":
+            return f"timestampdiff(MICROSECOND, TIMESTAMP_NTZ '1970-01-01 00:00:00', {column})"
+        if _is_span(held):
+            return f"unix_micros({_EPOCH} + {column})"
+        return None
+
+    def _number(self, name: str) -> str:
+        return f"CAST({self._microseconds(name) or quoted(name)} AS DOUBLE)"
+
+    def _name(self, name: str) -> str:
+        """Write a column as what names its values: numbers of one value are one, NaN is missing."""
+        held, column = self._types[name], quoted(name)
+        if held in ("float", "double"):
+            return f"nullif(CAST({column} AS DOUBLE), double('nan')) + 0.0D"
+        if held.startswith("decimal"):
+            return f"CAST({column} AS DOUBLE)"
+        return self._microseconds(name) or column
+
+    def _code(self, labels: Labels) -> Any:
+        """Return the class of a row as a number."""
+        functions = importlib.import_module("pyspark.sql.functions")
+        name = self._sql(self._name(labels.name))
+        if labels.n_classes > _FEW_CLASSES:
+            listed = functions.array(*map(functions.lit, labels.values))
+            return (functions.array_position(listed, name) - 1).cast("int")
+        chosen = functions
+        for j, value in enumerate(labels.values):
+            chosen = chosen.when(name == functions.lit(value), j)
+        return chosen.cast("int")
+
+    def _counted(self, weight: str | None) -> Any:
+        return self.frame if weight is None else self.frame.where(self._sql(f"{quoted(weight)} > 0"))
+
+    # ----- jobs
+
+    def _run(self, job: Callable[[], Result], watch: Watch | None = None) -> Result:
+        """Run a job of Spark in a thread, and stop it when the run is stopped."""
+        self.n_scans += 1
+        outcome: list[Result] = []
+        failure: list[BaseException] = []
+        session, tag = self.frame.sparkSession, f"damier-{uuid.uuid4().hex}"
+        tagged = hasattr(session, "addTag")
+
+        def work() -> None:
+            try:
+                with contextlib.suppress(Exception):  # the classic session of 3.5 has no tags
+                    session.addTag(tag)
+                outcome.append(job())
+            except BaseException as error:
+                failure.append(error)
+
+        thread = threading.Thread(target=work, name="damier spark", daemon=True)
+        thread.start()
+        try:
+            while thread.is_alive():
+                thread.join(_GLANCE)
+                if watch is not None:
+                    watch.check()
+        except BaseException:
+            if tagged:
+                with contextlib.suppress(Exception):
+                    session.interruptTag(tag)
+            raise
+        if failure:
+            raise _explained(failure[0]) from None
+        return outcome[0]
+
+    def _arrow(self, frame: Any) -> Any:
+        return self._run(lambda: to_arrow(frame))
+
+    # ----- the protocol
+
+    def classes(self, target: str, weight: str | None) -> tuple[list[Any], list[int]]:
+        """Count the values of the target."""
+        total = self._sql("count(*)" if weight is None else f"CAST(sum({quoted(weight)}) AS BIGINT)")
+        rows = self._counted(weight).groupBy(self._sql(self._name(target)).alias("v")).agg(total.alias("n"))
+        found = self._arrow(rows.orderBy("v"))
+        return found.column("v").to_pylist(), found.column("n").to_pylist()
+
+    def weight_facts(self, weight: str) -> tuple[float, float, int, int]:
+        """Return what is wrong with weights, if anything."""
+        w = f"CAST({quoted(weight)} AS DOUBLE)"
+        asked = [f"min({w})", f"max({w})", f"count_if({w} IS NULL)", f"count_if({w} <> floor({w}))"]
+        found = self._arrow(
+            self.frame.select(*(self._sql(text).alias(f"f{i}") for i, text in enumerate(asked)))
+        )
+        least, greatest, missing, broken = (column[0].as_py() for column in found.columns)
+        return least or 0.0, greatest or 0.0, int(missing), int(broken)
+
+    def count(
+        self,
+        binnings: Mapping[str, Binning],
+        labels: Labels,
+        *,
+        by_class: bool = True,
+        values: bool = False,
+        counter: Counter = count_numbers,  # noqa: ARG002 -- the workers have NumPy's own
+        watch: Watch | None = None,
+    ) -> dict[str, Counts]:
+        """Count numeric columns in their bins: all in one job."""
+        cloudpickle = importlib.import_module("pyspark.cloudpickle")
+        for module in (prebins, spark_kernels):
+            cloudpickle.register_pickle_by_value(module)
+        names, n_classes = list(binnings), labels.n_classes if by_class else 1
+        selected = [self._sql(self._number(name)).alias(f"x{j}") for j, name in enumerate(names)]
+        if by_class:
+            selected.append(self._code(labels).alias("y"))
+        if labels.weight is not None:
+            selected.append(self._sql(f"CAST({quoted(labels.weight)} AS BIGINT)").alias("w"))
+        width = min(spark_kernels.WIDTH, n_classes)
+        sums = [f"n{i}" for i in range(width)]
+        schema = "k int, bin bigint, block int, low bigint, high bigint, " + ", ".join(
+            f"{name} bigint" for name in sums
+        )
+        packed = [spark_kernels.pack_binning(binnings[name]) for name in names]
+        kernel = spark_kernels.counting(packed, n_classes, by_class, labels.weight is not None, values)
+        merged = (
+            self._counted(labels.weight)
+            .select(*selected)
+            .mapInArrow(kernel, schema)
+            .groupBy("k", "bin", "block")
+            .agg(
+                *(
+                    self._sql(f"{how}({name})").alias(name)
+                    for how, name in [("min", "low"), ("max", "high"), *(("sum", name) for name in sums)]
+                )
+            )
+        )
+        few = merged.mapInArrow(spark_kernels.packing(width, len(names)), "blob binary")
+        one = few.coalesce(1).mapInArrow(spark_kernels.merging(width, len(names)), "blob binary")
+        blobs = [bytes(row[0]) for row in self._run(one.collect, watch)]
+        self.bytes_fetched = sum(map(len, blobs))
+        if watch is not None:
+            watch.report(f"Scan {self.n_scans}", done=self.n_rows, total=self.n_rows)
+        held = [spark_kernels.unpack_rows(blob, width) for blob in blobs]
+        rows = [np.concatenate(parts) for parts in zip(*held, strict=True)]
+        counts = spark_kernels.counts_of(rows, [binnings[name] for name in names], n_classes, values)
+        return dict(zip(names, counts, strict=True))
+
+    def profiles(self, column: str, labels: Labels) -> Profiles:
+        """Count the values of a column by their class counts."""
+        table, columns = self._by_value(column, labels)
+        found = self._arrow(table.groupBy(*columns).agg(self._sql("count(*)").alias("m")).orderBy(*columns))
+        return Profiles(_table(found, labels, columns), found.column("m").to_numpy())
+
+    def listed(self, column: str, labels: Labels, max_values: int) -> Listed:
+        """List the most frequent values of a column."""
+        functions = importlib.import_module("pyspark.sql.functions")
+        table, columns = self._by_value(column, labels)
+        order = [functions.col("t").desc(), functions.col("v").asc_nulls_first()]
+        found = self._arrow(table.orderBy(*order).limit(max_values).select("v", *columns))
+        return Listed(found.column("v").to_pylist(), _table(found, labels, columns))
+
+    def _by_value(self, column: str, labels: Labels) -> tuple[Any, list[str]]:
+        """Return a frame of values v, their rows t and class counts, and the columns that hold these."""
+        weight = "1L" if labels.weight is None else f"CAST({quoted(labels.weight)} AS BIGINT)"
+        rows = self._counted(labels.weight).select(
+            self._sql(self._name(column)).alias("v"),
+            self._code(labels).alias("y"),
+            self._sql(weight).alias("w"),
+        )
+        if labels.n_classes <= _FEW_CLASSES:
+            columns = [f"n{j}" for j in range(labels.n_classes)]
+            sums = [self._sql(f"sum(if(y = {j}, w, 0L))").alias(f"n{j}") for j in range(labels.n_classes)]
+            return rows.groupBy("v").agg(self._sql("sum(w)").alias("t"), *sums), columns
+        pairs = rows.groupBy("v", "y").agg(self._sql("sum(w)").alias("n"))
+        listed = self._sql("sort_array(collect_list(struct(y, n)))").alias("n")
+        return pairs.groupBy("v").agg(self._sql("sum(n)").alias("t"), listed), ["n"]
+
+    def sample(self, columns: Sequence[str], n_rows: int, seed: int = 0) -> Table:
+        """Choose rows by a hash of their values."""
+        listed = ", ".join(map(quoted, columns))
+        share = min(1.0, n_rows / max(self.n_rows, 1))
+        limit = int(share * (2**64 - 1)) - 2**63
+        hashed = self.frame.select(
+            *(self._sql(quoted(name)) for name in columns),
+            self._sql(f"xxhash64({listed}, {int(seed)}L)").alias("damier_hash"),
+        )
+        chosen = hashed.where(self._sql(f"damier_hash <= {limit}L" if limit > -(2**63) else "false"))
+        found = self._arrow(chosen.orderBy("damier_hash", *map(quoted, columns)))
+        return read_table(found.drop_columns(["damier_hash"]))
+
+    def collect(self, columns: Sequence[str]) -> Table:
+        """Read all rows."""
+        return read_table(self._arrow(self.frame.select(*(self._sql(quoted(name)) for name in columns))))
+
+
+def quoted(name: str) -> str:
+    """Write a name of a column in Spark's SQL.
+
+    >>> quoted("a.b")
+    '`a.b`'
+    """
+    return "`" + name.replace("`", "``") + "`"
+
+
+def to_arrow(frame: Any) -> Any:
+    """Collect a frame as a table of pyarrow."""
+    if hasattr(frame, "toArrow"):
+        return frame.toArrow()
+    import pyarrow as pa  # Spark 3.5
+
+    return pa.Table.from_batches(frame._collect_as_arrow())
+
+
+def _is_span(held: str) -> bool:
+    return held.startswith("interval") and "month" not in held and "year" not in held
+
+
+def _source_column(name: str, held: str) -> SourceColumn:
+    kind: Kind = "duration" if _is_span(held) else _KINDS.get(held.partition("(")[0], "nested")
+    return SourceColumn(name, kind, held, ("UTC",) if held == "timestamp" else ())
+
+
+def _explained(error: BaseException) -> BaseException:
+    """Put what Spark reports into one sentence."""
+    module = type(error).__module__.partition(".")[0]
+    if module not in ("pyspark", "py4j", "grpc"):
+        return error
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    said = next((line for line in reversed(lines) if "Error: " in line and "Traceback" not in line), lines[0])
+    return ValueError(f"Spark could not read the table: {said[:500]}")
+
+
+def _table(found: Any, labels: Labels, columns: list[str]) -> Any:
+    """Class counts of the rows of an answer."""
+    if columns != ["n"] or labels.n_classes == 1:
+        return np.column_stack([found.column(name).to_numpy().astype(np.int64) for name in columns])
+    counts = np.zeros((found.num_rows, labels.n_classes), np.int64)
+    chunks = found.column("n").combine_chunks()
+    rows = np.repeat(np.arange(found.num_rows), np.diff(np.asarray(chunks.offsets)))
+    entries = chunks.flatten()
+    counts[rows, np.asarray(entries.field("y"))] = np.asarray(entries.field("n"))
+    return counts
