@@ -6,21 +6,14 @@ from collections.abc import Iterator
 from typing import Any
 
 from damier.intake import Column, Table, read_columns
-from damier.models import (
-    BallPartition,
-    ClassifierModel,
-    CoclusteringModel,
-    Encoding,
-    GridEnsemble,
-    GroupPartition,
-    IntervalPartition,
-    LabeledCoclustering,
-    LinfModel,
-    NaiveBayes,
-    Partition,
-    UnsupervisedGrid,
-)
+from damier.models.balls import BallPartition
+from damier.models.codec import ClassifierModel
+from damier.models.encoding import Encoding
+from damier.models.grid import GridEnsemble
 from damier.models.linf.columns import CodedColumn
+from damier.models.linf.model import LinfModel
+from damier.models.naive_bayes import NaiveBayes
+from damier.models.partition import GroupPartition, IntervalPartition, Partition
 
 N_REASONS = 3
 
@@ -43,8 +36,10 @@ def answers(model: Any, table: Table, *, explain: bool = False) -> list[tuple[st
     ValueError
         If the model has nothing to say of single rows.
     """
-    counts = model.coclustering if isinstance(model, LabeledCoclustering) else model
-    if isinstance(counts, CoclusteringModel) and counts.columns.values is None:
+    # By their names: the modules of these models need SciPy, which workers of Spark may not have.
+    kind = getattr(model, "model", "")
+    counts = model.coclustering if kind == "labeled_coclustering" else model
+    if "coclustering" in kind and counts.columns.values is None:
         raise ValueError(
             "the model was fitted on a table of counts without names: apply it in Python, with model.predict"
         )
@@ -67,9 +62,9 @@ def answers(model: Any, table: Table, *, explain: bool = False) -> list[tuple[st
     if isinstance(model, Partition):
         parts = model.apply(_column(table, model.name)).tolist()
         return [(f"{model.name} part", [None if part < 0 else model.labels[part] for part in parts])]
-    if isinstance(model, UnsupervisedGrid):
+    if kind == "unsupervised_grid":
         return [("cell", model.predict(table))]
-    if isinstance(model, CoclusteringModel):
+    if kind == "coclustering":
         return [(f"cluster of {model.rows.name}", model.predict(table).tolist())]
     raise ValueError(f"the model is {_kind(model)}, which does not predict: nothing to write")
 
@@ -101,7 +96,7 @@ def used_columns(model: Any) -> list[str] | None:
         return list(dict.fromkeys(name for grid in model.grids for name in grid.partitions))
     if isinstance(model, Partition):
         return [model.name]
-    if isinstance(model, (Encoding, UnsupervisedGrid)):
+    if isinstance(model, Encoding) or getattr(model, "model", "") == "unsupervised_grid":
         return [partition.name for partition in model.partitions]
     partitions = getattr(model, "partitions", None)
     return None if partitions is None else list(partitions)

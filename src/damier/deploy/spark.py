@@ -25,7 +25,8 @@ def spark_predict(df: Any, model: Any, *, keep: Sequence[str] | None = None, exp
     """Score the rows of a Spark DataFrame on its workers.
 
     The answers are those of ``predict_proba`` to the last bit. The model and what scores it are sent along:
-    workers need NumPy, SciPy and pyarrow, and Damier need not be installed on them.
+    workers need NumPy and pyarrow, and Damier need not be installed on them. Balls and grids without a target
+    need SciPy as well.
 
     Parameters
     ----------
@@ -71,9 +72,11 @@ def spark_predict(df: Any, model: Any, *, keep: Sequence[str] | None = None, exp
         schema = schema.add(name, spark_type)
     importlib.import_module("pyspark.cloudpickle").register_pickle_by_value(spark_worker)
     answered = [(name, arrow_type) for name, (_, arrow_type) in zip(names, types, strict=True)]
-    score = spark_worker.scoring(_shipped(), text, used, copied, answered, explain)
     chosen = list(dict.fromkeys([*copied, *used])) or known[:1]
-    return df.select(*("`" + name.replace("`", "``") + "`" for name in chosen)).mapInArrow(score, schema)
+    score = spark_worker.scoring(_shipped(), text, chosen, used, copied, answered, explain)
+    selected = df.select(*("`" + name.replace("`", "``") + "`" for name in chosen))
+    # mapInArrow does not find columns with dots in their names.
+    return selected.toDF(*(f"c{j}" for j in range(len(chosen)))).mapInArrow(score, schema)
 
 
 @functools.cache

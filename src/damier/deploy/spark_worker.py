@@ -57,6 +57,7 @@ class Shipped:
 def scoring(
     shipped: Shipped,
     text: str,
+    chosen: Sequence[str],
     used: Sequence[str],
     copied: Sequence[str],
     answered: Sequence[tuple[str, str]],
@@ -69,6 +70,8 @@ def scoring(
     shipped : Shipped
     text : str
         The model as JSON.
+    chosen : sequence of str
+        The columns of a batch.
     used, copied : sequences of str
         Columns of the model, and those to copy.
     answered : sequence of (str, str)
@@ -87,7 +90,8 @@ def scoring(
 
         model = loads(text)
         names = [*copied, *(name for name, _ in answered)]
-        for batch in batches:
+        for held in batches:
+            batch = held.rename_columns(list(chosen))
             table = read_table(batch.select(used)) if used else Table((), batch.num_rows)
             columns = [batch.column(name) for name in copied]
             found = answers(model, table, explain=explain)

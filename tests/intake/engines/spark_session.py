@@ -22,7 +22,7 @@ from pathlib import Path
 
 import pytest
 
-REFUSED = ("damier", "numba", "sklearn", "narwhals", "duckdb", "polars", "rich", "typer")
+REFUSED = ("damier", "numba", "scipy", "sklearn", "narwhals", "duckdb", "polars", "pandas", "rich", "typer")
 _REFUSE = f"""
 import sys
 

@@ -275,7 +275,7 @@ def open_source(X: Any, *, memory_limit: int | None = None, threads: int | None 
         spark: Source = importlib.import_module("damier.intake.engines.spark").SparkSource(X)
         return spark
     if engine == "ibis":
-        ibis: Source = importlib.import_module("damier.intake.engines.ibis").IbisSource(X)
+        ibis: Source = importlib.import_module("damier.intake.engines.ibis").open_ibis(X)
         return ibis
     return None
 
