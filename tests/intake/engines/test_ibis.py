@@ -14,9 +14,11 @@ import pytest
 
 from damier.intake.engines import ibis as ibis_source
 from damier.intake.engines import open_source
+from damier.intake.engines.cells import Axis
 from damier.intake.engines.ibis import IbisSource
 from damier.intake.engines.prebins import ALL, Counts, refined_binning
 from damier.intake.engines.source import read_labels
+from damier.intake.frames import read_table
 
 if importlib.util.find_spec("ibis") is None:
     pytest.skip("ibis is not installed: pip install 'damier[engines]'", allow_module_level=True)
@@ -185,3 +187,31 @@ def test_duckdb_is_streamed_and_what_has_no_connection_is_refused():
     assert isinstance(open_source(connected("duckdb").table("t")), DuckDBSource)
     with pytest.raises(ValueError, match="no connection"):
         open_source(ibis.table({"x": "float64"}, name="t"))
+
+
+@pytest.mark.parametrize("weight", [None, "times"])
+def test_cells_of_a_grid(table, streamed, weight):
+    """Against the parts that the partitions themselves give, row by row."""
+    from damier.models import GroupPartition, IntervalPartition
+
+    held = rows()
+    fields = {"classes": (), "cost": 0.0, "null_cost": 0.0, "optimal": False}
+    bounds = (-np.inf, -0.1, float(np.nextafter(0.5, 1)), 1.0 / 3 + 1)
+    partitions = [
+        IntervalPartition(name="x", bounds=bounds, missing_alone=True, counts=np.zeros((6, 0)), **fields),
+        IntervalPartition(name="big", bounds=(0.5,), counts=np.zeros((2, 0)), **fields),
+        GroupPartition(name="word", groups=(("A", "it's"), (None, "a")), counts=np.zeros((2, 0)), **fields),
+    ]
+    axes = [Axis("x", bounds, True), Axis("big", (0.5,)), Axis("word", groups=partitions[2].groups)]
+    frame = read_table(held)
+    parts = np.column_stack([p.apply(frame[p.name]) for p in partitions])
+    repeated = np.ones(N, int) if weight is None else held["times"].to_numpy()
+    for source in (IbisSource(table), streamed):
+        labels = read_labels(source, "label", weight)
+        codes = np.array([labels.values.index(v) for v in held["label"].to_pylist()])
+        found = source.cells(axes, labels)
+        assert found.counts.sum() == repeated.sum()
+        for cell, counts in zip(found.parts, found.counts, strict=True):
+            inside = (parts == cell).all(axis=1)
+            expected = np.bincount(codes[inside], repeated[inside], minlength=3)
+            np.testing.assert_array_equal(counts, expected)

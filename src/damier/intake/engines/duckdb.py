@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from damier.intake.cells import MISSING, NEARLY, WEAK, Reading, find_reading, is_code, literal
+from damier.intake.engines.cells import Axis, Cells, make_cells, part_case
 from damier.intake.engines.prebins import Binning, Counts, NumberCounter
 from damier.intake.engines.source import Kind, Labels, Listed, Profiles, SourceColumn, Watch, need
 from damier.intake.files import read_file
@@ -419,6 +420,21 @@ class DuckDBSource:
         listed = "list({'y': y, 'n': n} ORDER BY y) AS n"
         return f"SELECT v, sum(n) AS t, {listed} FROM ({pairs}) GROUP BY v", ["n"]
 
+    def cells(self, axes: Sequence[Axis], labels: Labels) -> Cells:
+        """Count the cells of a grid."""
+        self.n_scans += 1
+        selected = []
+        for k, axis in enumerate(axes):
+            number = f"nullif({self._number(axis.name)}, 'nan'::DOUBLE)" if axis.groups is None else ""
+            selected.append(f"{part_case(axis, number, self._name(axis.name), _exact)} AS p{k}")
+        weight = "1" if labels.weight is None else f"{quoted(labels.weight)}::BIGINT"
+        listed = ", ".join([*(f"p{k}" for k in range(len(axes))), "y"])
+        rows = self._fetch(
+            f"SELECT {listed}, sum(w) FROM (SELECT {', '.join(selected)}{', ' if selected else ''}"
+            f"{self._code(labels)} AS y, {weight} AS w FROM {_VIEW}{self._counted(labels)}) GROUP BY {listed}"
+        )
+        return make_cells(rows, np.array([row[-2] for row in rows], np.int64), len(axes), labels)
+
     def sample(self, columns: Sequence[str], n_rows: int, seed: int = 0) -> Table:
         """Choose rows by a hash of their values."""
         self.n_scans += 1
@@ -436,6 +452,11 @@ class DuckDBSource:
         if self.path is not None:
             return read_file(self.path, only=columns)
         return read_table(self._arrow(f"SELECT {', '.join(map(quoted, columns))} FROM {_VIEW}"))
+
+
+def _exact(value: Any) -> str:
+    """Write a scalar, a float to its last bit."""
+    return f"{value!r}e0" if isinstance(value, float) and "e" not in repr(value) else value_literal(value)
 
 
 def _source_column(name: str, kind: Any) -> SourceColumn:

@@ -21,17 +21,18 @@ from typing import Any
 
 import numpy as np
 
+from damier.intake.engines.cells import Axis, Cells, make_cells, part_case
 from damier.intake.engines.prebins import (
     MOST_VALUES,
     Binning,
     Counts,
+    NumberCounter,
     count_numbers,
     keys_of,
     no_counts,
     numbers_of,
 )
 from damier.intake.engines.source import (
-    Counter,
     Kind,
     Labels,
     Listed,
@@ -247,7 +248,7 @@ class IbisSource:
         *,
         by_class: bool = True,
         values: bool = False,
-        counter: Counter = count_numbers,  # noqa: ARG002 -- the engine counts
+        counter: type[NumberCounter] = NumberCounter,  # noqa: ARG002 -- the engine counts
         watch: Watch | None = None,
     ) -> dict[str, Counts]:
         """Count numeric columns in their bins: a query or two per column."""
@@ -402,6 +403,35 @@ class IbisSource:
             for j, value in enumerate(labels.values)
         )
         return f"SELECT v, SUM(w) AS t, {sums} FROM ({rows}) AS r GROUP BY v"
+
+    def cells(self, axes: Sequence[Axis], labels: Labels) -> Cells:
+        """Count the cells of a grid."""
+        cases = [
+            part_case(
+                axis,
+                self._number(axis.name) if axis.groups is None else "",
+                self._name(axis.name) if axis.groups is not None else "",
+                self._exact,
+            )
+            for axis in axes
+        ]
+        selected = [f"{case} AS p{k}" for k, case in enumerate(cases)]
+        weight = "1" if labels.weight is None else self._q(labels.weight)
+        kept = "" if labels.weight is None else f" WHERE {self._q(labels.weight)} > 0"
+        selected += [f"{self._name(labels.name)} AS y", f"{weight} AS w"]
+        listed = ", ".join([*(f"p{k}" for k in range(len(axes))), "y"])
+        rows = self._rows(
+            f"SELECT {listed}, SUM(w) FROM (SELECT {', '.join(selected)} FROM damier_source{kept}"
+            f"{_FENCES.get(self.dialect, '')}) AS s GROUP BY {listed}"
+        )
+        return make_cells(rows, self._codes(labels, [row[-2] for row in rows]), len(axes), labels)
+
+    def _exact(self, value: Any) -> str:
+        """Write a scalar, a float as a whole number times a power of two."""
+        if not isinstance(value, float):
+            return self._literal(value)
+        m, k = _whole(value)
+        return f"{self._double(str(m))} * {self._power(str(k))}"
 
     def sample(self, columns: Sequence[str], n_rows: int, seed: int = 0) -> Table:
         """Choose rows by a hash of their values where the engine has one, else by its own sample."""

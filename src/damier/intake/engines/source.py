@@ -16,7 +16,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -26,6 +26,9 @@ from damier.intake.engines.prebins import Binning, Counts, NumberCounter
 from damier.intake.factorize import canonical
 from damier.intake.table import IntArray, Table
 from damier.intake.target import read_target
+
+if TYPE_CHECKING:
+    from damier.intake.engines.cells import Axis, Cells
 
 Kind = Literal["number", "date", "datetime", "duration", "time", "boolean", "text", "nested"]
 
@@ -203,6 +206,9 @@ class Source(Protocol):
 
     def listed(self, column: str, labels: Labels, max_values: int) -> Listed:
         """List the most frequent values of a column; numbers are names here."""
+
+    def cells(self, axes: Sequence[Axis], labels: Labels) -> Cells:
+        """Count the cells of a grid that hold rows."""
 
     def sample(self, columns: Sequence[str], n_rows: int, seed: int = 0) -> Table:
         """Return about ``n_rows`` rows chosen by a hash of their values: the same whatever the row order."""

@@ -16,8 +16,9 @@ from typing import Any, TypeVar
 import numpy as np
 
 from damier.intake.engines import prebins, spark_kernels
-from damier.intake.engines.prebins import Binning, Counts, count_numbers
-from damier.intake.engines.source import Counter, Kind, Labels, Listed, Profiles, SourceColumn, Watch, need
+from damier.intake.engines.cells import Axis, Cells, make_cells, part_case
+from damier.intake.engines.prebins import Binning, Counts, NumberCounter
+from damier.intake.engines.source import Kind, Labels, Listed, Profiles, SourceColumn, Watch, need
 from damier.intake.frames import read_table
 from damier.intake.table import Table
 
@@ -165,7 +166,7 @@ class SparkSource:
         *,
         by_class: bool = True,
         values: bool = False,
-        counter: Counter = count_numbers,  # noqa: ARG002 -- the workers have NumPy's own
+        counter: type[NumberCounter] = NumberCounter,  # noqa: ARG002 -- the workers have NumPy's own
         watch: Watch | None = None,
     ) -> dict[str, Counts]:
         """Count numeric columns in their bins: all in one job."""
@@ -237,6 +238,33 @@ class SparkSource:
         pairs = rows.groupBy("v", "y").agg(self._sql("sum(w)").alias("n"))
         listed = self._sql("sort_array(collect_list(struct(y, n)))").alias("n")
         return pairs.groupBy("v").agg(self._sql("sum(n)").alias("t"), listed), ["n"]
+
+    def cells(self, axes: Sequence[Axis], labels: Labels) -> Cells:
+        """Count the cells of a grid."""
+        functions = importlib.import_module("pyspark.sql.functions")
+        selected = []
+        for k, axis in enumerate(axes):
+            if axis.groups is None:
+                number = f"nullif({self._number(axis.name)}, double('nan'))"
+                part = self._sql(part_case(axis, number, "", lambda value: f"double('{value!r}')"))
+            else:
+                part = functions.lit(-1)
+                name = self._sql(self._name(axis.name))
+                for g, group in enumerate(axis.groups):
+                    chosen = name.isin([value for value in group if value is not None])
+                    chosen = chosen | name.isNull() if None in group else chosen
+                    part = functions.when(chosen, g).otherwise(part)
+            selected.append(part.alias(f"p{k}"))
+        weight = "1L" if labels.weight is None else f"CAST({quoted(labels.weight)} AS BIGINT)"
+        parts = [f"p{k}" for k in range(len(axes))]
+        found = self._arrow(
+            self._counted(labels.weight)
+            .select(*selected, self._code(labels).alias("y"), self._sql(weight).alias("w"))
+            .groupBy(*parts, "y")
+            .agg(self._sql("sum(w)").alias("n"))
+        )
+        rows = list(zip(*(found.column(name).to_pylist() for name in (*parts, "y", "n")), strict=True))
+        return make_cells(rows, np.array([row[-2] for row in rows], np.int64), len(axes), labels)
 
     def sample(self, columns: Sequence[str], n_rows: int, seed: int = 0) -> Table:
         """Choose rows by a hash of their values."""
