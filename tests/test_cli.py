@@ -115,14 +115,16 @@ def test_whole_number_targets_are_named_as_in_the_file(here):
     assert json.loads((here / "t.json").read_text("utf-8"))["target"]["classes"] == ["0", "1"]
 
 
-def test_a_target_that_looks_like_a_number_is_asked_about(here):
+def test_a_target_that_looks_like_a_number_is_taken_for_one(here):
     rows = "".join(f"{i % 7},{i * 3}\n" for i in range(300))
     (here / "d.csv").write_text("a,price\n" + rows)
-    told = failed(1, "report", "d.csv", "-t", "price")
-    assert "price looks like a number: 300 values in 300 rows" in told
-    assert "--target-type classes" in told
+    result = run("report", "d.csv", "-t", "price", "--no-progress")
+    assert result.exit_code == 0
+    assert "price is taken for a number: 300 values in 300 rows" in result.output
+    assert "--target-type classes" in result.output
     result = run("report", "d.csv", "-t", "price", "--target-type", "classes", "--grid", "0")
     assert result.exit_code == 0
+    assert "300 classes" in result.output
 
 
 def test_none_and_null_are_classes_of_a_target(here):
@@ -176,7 +178,8 @@ def test_missing_files_and_folders(here, frame):
         ("t.csv", b"x,y\n", "no rows"),
         ("t.csv", b"", "empty"),
         ("t.csv", b"y\na\nb\n", "no column beside the target"),
-        ("t.csv", b"x,y\n1,0.5\n2,0.25\n", "not classes"),
+        ("t.csv", b"x,y\n1,0.5\n2,inf\n", "contains infinity"),
+        ("t.csv", b"x,y\n1,0.5\n2,0.5\n", "every row holds 0.5\n"),
         ("t.csv", b"x,y\n1,a,3\n", "line 2"),
         ("t.csv", b"\xef\xbb\xbf", "empty"),
         ("t.csv", b"x,y\n1,2020-01-01\n2,2020-01-02\n", "holds dates"),

@@ -28,13 +28,13 @@ from damier.commands.tables import RawOption, check_kind, write_table
 from damier.intake.printable import printable
 
 if TYPE_CHECKING:
-    from damier.intake import Table, Target
-    from damier.models import NaiveBayes
+    from damier.intake import NumericTarget, Table, Target
+    from damier.models import NaiveBayes, NaiveBayesRegression
     from damier.report.summary import Summary
 
 LabelStyle = Literal["plain", "brackets"]
 MissingTarget = Literal["drop", "class"]
-TargetType = Literal["auto", "classes"]
+TargetType = Literal["auto", "classes", "number"]
 EPILOG = (
     "[bold]Examples[/bold]\n\n"
     "[cyan]damier report --sample[/cyan]   a generated table of customers who leave or stay\n\n"
@@ -42,6 +42,7 @@ EPILOG = (
     "[cyan]damier report visits.parquet -t clicked -o page.html[/cyan]   names the page\n\n"
     "[cyan]damier report visits.tsv -t clicked --json report.json[/cyan]   the same numbers for a program\n\n"
     "[cyan]damier report visits.csv -t clicked --save-model model.json[/cyan]   for damier predict\n\n"
+    "[cyan]damier report diamonds.csv -t price[/cyan]   a target that is a number\n\n"
     "[bold]Reading it[/bold]\n\n"
     "The level of a variable is the share of the cost of describing the target that it saves: 0 is nothing, "
     "1 is all. Parts are intervals of a number or groups of values; one part means that the variable alone "
@@ -108,7 +109,7 @@ def report(
         TargetType,
         typer.Option(
             "--target-type",
-            help="classes: take whole numbers of very many values as classes, whatever time that takes.",
+            help="auto takes fractions, and whole numbers of very many values, for a number.",
         ),
     ] = "auto",
     progress: Annotated[bool, typer.Option("--progress/--no-progress", help="Show a progress bar.")] = True,
@@ -134,12 +135,21 @@ def report(
     column = _target_name(table, target)
     table = _labeled(table, column, missing_target)
 
-    from damier.report import classifier_line, grid_lines, remark_lines, render_page, variables_table
-    from damier.report.analysis import analyze
+    from damier.intake import NumericTarget
+    from damier.report import (
+        analyze,
+        analyze_number,
+        classifier_line,
+        grid_lines,
+        regressor_line,
+        remark_lines,
+        render_page,
+        variables_table,
+    )
     from damier.search.run import count_threads
 
     console = Console()
-    models: list[NaiveBayes] = []
+    models: list[NaiveBayes | NaiveBayesRegression] = []
 
     def show_columns(summary: Summary) -> None:
         """Print the columns as soon as they are partitioned: the rest takes longer."""
@@ -149,26 +159,26 @@ def report(
             console.print(f"... and {hidden:,} more on the page", style="dim")
 
     with data_problems():
-        classes = _target(table, column, target_type)
+        explained = _target(table, column, target_type)
         inputs = table.drop(column)
         if inputs.n_columns == 0:
             raise ValueError(f"the table has no column beside the target {column!r}")
-        summary = analyze(
-            inputs,
-            classes,
-            dataset=name,
-            target_name=column,
-            classifier=classifier,
-            grid_seconds=grid,
-            labels=labels,
-            n_threads=count_threads(n_jobs),
-            keep_model=None if save_model is None else models.append,
-            keep_columns=show_columns,
-            show=show_progress(progress),
-            say=lambda text: Console(stderr=True).print(text, style="dim"),
-        )
+        options: dict[str, Any] = {
+            "dataset": name,
+            "target_name": column,
+            "labels": labels,
+            "n_threads": count_threads(n_jobs),
+            "keep_model": None if save_model is None else models.append,
+            "keep_columns": show_columns,
+            "show": show_progress(progress),
+            "say": lambda text: Console(stderr=True).print(text, style="dim"),
+        }
+        if isinstance(explained, NumericTarget):
+            summary = analyze_number(inputs, explained, regressor=classifier, **options)
+        else:
+            summary = analyze(inputs, explained, classifier=classifier, grid_seconds=grid, **options)
 
-    scores = classifier_line(summary)
+    scores = classifier_line(summary) or regressor_line(summary)
     for line in (*remark_lines(summary), *([] if scores is None else [scores]), *grid_lines(summary)):
         console.print(line, soft_wrap=True)
     write(page, render_page(summary))
@@ -190,15 +200,26 @@ def report(
 
 def _parts(summary: Summary) -> dict[str, list[Any]]:
     """Return all parts of all columns as one table, the columns of highest level first."""
+    from damier.models.codec import distinct_names
+
+    of_number = summary["target"].get("type") == "number"
     rows = [
-        [v["name"], k, part["label"], part["rows"], *part["counts"], v["level"]]
+        [
+            v["name"],
+            k,
+            part["label"],
+            part["rows"],
+            *([part["mean"], *part["quantiles"]] if of_number else part["counts"]),
+            v["level"],
+        ]
         for v in summary["variables"]
         for k, part in enumerate(v["table"])
     ]
-    from damier.models.codec import distinct_names
-
-    classes = [f"rows {label}" for label in summary["target"]["classes"]]
-    names = distinct_names(["variable", "part", "label", "rows", *classes, "level"])
+    if of_number:
+        held = ["mean", "minimum", "5%", "25%", "median", "75%", "95%", "maximum"]
+    else:
+        held = [f"rows {label}" for label in summary["target"]["classes"]]
+    names = distinct_names(["variable", "part", "label", "rows", *held, "level"])
     return dict(zip(names, map(list, zip(*rows, strict=True)), strict=True))
 
 
@@ -238,10 +259,12 @@ def _labeled(table: Table, name: str, missing_target: MissingTarget) -> Table:
     return table.take(held)
 
 
-def _target(table: Table, name: str, target_type: TargetType) -> Target:
+def _target(table: Table, name: str, target_type: TargetType) -> Target | NumericTarget:
+    """Read the target as what it is; where that is decided here for a number, say so."""
     import numpy as np
 
-    from damier.intake import NumericColumn, looks_like_number, read_target
+    from damier.intake import NumericColumn, NumericTarget
+    from damier.report.explore import explored_target
 
     column = table[name]
     if isinstance(column, NumericColumn):
@@ -252,12 +275,13 @@ def _target(table: Table, name: str, target_type: TargetType) -> Target:
             labels = labels.astype(np.int64)  # 0 and 1, not 0.0 and 1.0
     else:
         labels = np.array(column.categories, dtype=object)[column.codes]
-    target = read_target(labels, name=repr(name))
-    if target.n_classes < 2:
+    target = explored_target(labels, target_type, repr(name))
+    if isinstance(target, NumericTarget):
+        if target.n_distinct < 2:
+            raise ValueError(f"the target {name!r} is constant: every row holds {target.distinct[0]:g}")
+        if target_type == "auto":
+            found = f"{name} is taken for a number: {target.n_distinct:,} values in {table.n_rows:,} rows"
+            note([f"{found} (--target-type classes takes each value as a class)"])
+    elif target.n_classes < 2:
         raise ValueError(f"the target {name!r} is constant: every row holds {target.classes.tolist()[0]!r}")
-    found = looks_like_number(target, name)
-    if found is not None and target_type != "classes":
-        raise ValueError(
-            f"{found}. Cut it into bins first, or give --target-type classes to take each value as a class."
-        )
     return target

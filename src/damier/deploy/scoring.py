@@ -14,6 +14,7 @@ from damier.models.linf.columns import CodedColumn
 from damier.models.linf.model import LinfModel
 from damier.models.naive_bayes import NaiveBayes
 from damier.models.partition import GroupPartition, IntervalPartition, Partition
+from damier.models.regressor import RegressorModel
 
 N_REASONS = 3
 
@@ -29,7 +30,7 @@ def answers(model: Any, table: Table, *, explain: bool = False) -> list[tuple[st
     table : Table
         The columns of the model are found by name.
     explain : bool, default=False
-        Add the strongest reasons for each predicted class.
+        Add the strongest reasons for each prediction.
 
     Raises
     ------
@@ -48,15 +49,14 @@ def answers(model: Any, table: Table, *, explain: bool = False) -> list[tuple[st
         best = proba.argmax(axis=1).tolist()
         columns: list[tuple[str, Any]] = [("predicted", [model.classes[j] for j in best])]
         columns += [(f"probability {c}", p) for c, p in zip(model.classes, proba.T, strict=True)]
-        if explain:
-            reasons = model.reasons(table, N_REASONS)
-            columns += [
-                (f"reason {k + 1}", [one[k] if k < len(one) else None for one in reasons])
-                for k in range(N_REASONS)
-            ]
-        return columns
+        return columns + (_reasons(model, table) if explain else [])
+    if isinstance(model, RegressorModel):
+        low, median, high = model.predict_quantile(table, [0.05, 0.5, 0.95]).T
+        columns = [("predicted", model.predict(table)), ("median", median)]
+        columns += [("lower 90%", low), ("upper 90%", high)]
+        return columns + (_reasons(model, table) if explain else [])
     if explain:
-        raise ValueError(f"--explain needs a model that predicts classes, and this is {_kind(model)}")
+        raise ValueError(f"--explain needs a model that predicts classes or a number, not {_kind(model)}")
     if isinstance(model, Encoding):
         return list(zip(model.feature_names_out(), model.transform(table).T, strict=True))
     if isinstance(model, Partition):
@@ -128,6 +128,13 @@ def column_kinds(model: Any) -> Iterator[tuple[str, str]]:
 
 def _all_text(values: Any) -> bool:
     return all(isinstance(value, (str, type(None))) for value in values)
+
+
+def _reasons(model: Any, table: Table) -> list[tuple[str, Any]]:
+    reasons = model.reasons(table, N_REASONS)
+    return [
+        (f"reason {k + 1}", [one[k] if k < len(one) else None for one in reasons]) for k in range(N_REASONS)
+    ]
 
 
 def _column(table: Table, name: str) -> Column:

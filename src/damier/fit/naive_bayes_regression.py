@@ -73,13 +73,36 @@ def fit_naive_bayes_regression(
     [True, False]
     """
     ordered = order_target(target, weights)
-    least = _NEAR_THE_BEST if average_starts else 1.0
-
-    def evidence(column: Column) -> TargetEvidence:
-        return TargetEvidence(tuple(optima_for_number(column, ordered, least, search=search)))
-
-    variables = run.map(evidence, table.columns, text="Partitioning columns")
+    variables = run.map(
+        lambda column: evidence_for_number(column, ordered, average_starts=average_starts, search=search),
+        table.columns,
+        text="Partitioning columns",
+    )
     return weighted_regression(variables, table, ordered, averaging=averaging, run=run)
+
+
+def evidence_for_number(
+    column: Column,
+    ordered: OrderedTarget,
+    *,
+    average_starts: bool = True,
+    search: Search = "auto",
+    short_bounds: bool = False,
+) -> TargetEvidence:
+    """Partition a column together with a numeric target; its evidence has the weight 1.
+
+    Parameters
+    ----------
+    column : Column
+    ordered : OrderedTarget
+    average_starts, search
+        As in :class:`damier.NaiveBayesRegressor`.
+    short_bounds : bool
+        Place bounds at the number of fewest digits between two values, rather than in the middle.
+    """
+    least = _NEAR_THE_BEST if average_starts else 1.0
+    found = optima_for_number(column, ordered, least, search=search, short_bounds=short_bounds)
+    return TargetEvidence(tuple(found))
 
 
 def weighted_regression(

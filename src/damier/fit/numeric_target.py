@@ -101,27 +101,26 @@ def partition_for_number(
     >>> partition.target_bounds, partition.target.medians
     ((200.0, 870.0, 2000.0), array([  49.,  484., 1369., 2704.]))
     """
-    return _partitions(column, ordered, 1.0, search=search, short_bounds=short_bounds)[0]
+    return optima_for_number(column, ordered, 1.0, search=search, short_bounds=short_bounds)[0]
 
 
 def optima_for_number(
-    column: Column, ordered: OrderedTarget, least: float, *, search: Search = "auto"
+    column: Column,
+    ordered: OrderedTarget,
+    least: float,
+    *,
+    search: Search = "auto",
+    short_bounds: bool = False,
 ) -> list[Partition]:
     """Return the optima of a column and a numeric target whose level is near the best, the best first.
 
     Parameters
     ----------
-    column, ordered, search
+    column, ordered, search, short_bounds
         As in `partition_for_number`.
     least : float
-        Least share of the best level.
+        Least share of what the best saves.
     """
-    return _partitions(column, ordered, least, search=search)
-
-
-def _partitions(
-    column: Column, ordered: OrderedTarget, least: float, *, search: Search, short_bounds: bool = False
-) -> list[Partition]:
     from damier.search.axis.numeric_target import optima_with_target
 
     values, codes = column.coded()

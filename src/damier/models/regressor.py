@@ -150,7 +150,8 @@ class RegressorModel(Model):
         table = self._read(X)
         means = np.empty(table.n_rows)
         for rows, shares in self._scored(table):
-            means[rows] = shares @ self.interval_means
+            # Not a matrix product: its last bits depend on how many rows are scored at once.
+            means[rows] = (shares * self.interval_means).sum(axis=1)
         # Rounding must not carry a mean beyond the values it is taken of.
         return np.clip(means, self.values[0], self.values[-1])
 
@@ -218,6 +219,16 @@ class RegressorModel(Model):
         for rows, shares in self._scored(table):
             drawn[rows] = self._quantiles(shares, rng.random((len(shares), n_samples)))
         return drawn
+
+    def reasons(self, X: Any, n: int = 3) -> list[list[str]]:
+        """Say why each row is predicted as it is, in at most ``n`` sentences, the strongest reason first.
+
+        Parameters
+        ----------
+        X : data frame, array, dict of columns or Table
+        n : int, default=3
+        """
+        raise NotImplementedError
 
     def _quantiles(self, shares: FloatArray, levels: FloatArray) -> FloatArray:
         """Values at levels, rows x levels: the interval is found first, then the value inside it."""

@@ -31,6 +31,7 @@ _AT_ONCE = 2.0
 _NAMES = {
     "model": "a model",
     "classifier": "the scores of a classifier",
+    "regressor": "the scores of a regressor",
     "grid": "a grid",
     "pairs": "the pairs",
 }
@@ -40,11 +41,12 @@ Show = Callable[[str, int], AbstractContextManager[ProgressCallback | None]]
 
 
 @contextmanager
-def _show_nothing(text: str, total: int) -> Iterator[None]:  # noqa: ARG001
+def show_nothing(text: str, total: int) -> Iterator[None]:  # noqa: ARG001
+    """Show no progress."""
     yield None
 
 
-class _Sections:
+class Sections:
     """Runs the sections of a report; one that Ctrl-C ends is left out, two interrupts end the report."""
 
     def __init__(self, n_threads: int, show: Show, say: Callable[[str], None]) -> None:
@@ -94,7 +96,7 @@ def analyze(
     n_threads: int = 1,
     keep_model: Callable[[NaiveBayes], None] | None = None,
     keep_columns: Callable[[Summary], None] | None = None,
-    show: Show = _show_nothing,
+    show: Show = show_nothing,
     say: Callable[[str], None] = lambda _: None,
 ) -> Summary:
     """Partition every column, score all of them together, search for a grid and for pairs that interact.
@@ -139,7 +141,7 @@ def analyze(
     from damier.fit.grids import fit_grid
     from damier.fit.partitions import partition_column
 
-    sections = _Sections(n_threads, show, say)
+    sections = Sections(n_threads, show, say)
 
     def look(column: Column) -> tuple[Partition, dict[str, Any]]:
         partition = partition_column(column, target, short_bounds=True)
@@ -225,7 +227,7 @@ def _one_truth(grid: DataGrid, partitions: Mapping[str, Partition]) -> DataGrid:
 
 
 def _pairs(
-    sections: _Sections, table: Table, target: Target, partitions: Mapping[str, Partition], seconds: float
+    sections: Sections, table: Table, target: Target, partitions: Mapping[str, Partition], seconds: float
 ) -> dict[str, Any] | None:
     """Search the pairs of the columns of highest level; None where the sample holds one class only."""
     from damier.fit.grids import fit_pairs

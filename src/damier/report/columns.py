@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from damier.intake import Column, NumericColumn, Target, free_text
+from damier.intake import Column, NumericColumn, NumericTarget, Target, free_text
 from damier.intake.dates import number_text
 from damier.intake.table import NumericKind
 from damier.models import Partition
@@ -55,12 +55,20 @@ def _plain(value: float, kind: NumericKind) -> float | int | str:
     return int(value) if value.is_integer() and abs(value) < 2.0**53 else value
 
 
-def oddity(column: Column, target: Target, partition: Partition, statistics: Mapping[str, Any]) -> str | None:
-    """Name what is odd: "copy" or "near copy" of the target, "identifier", "free text", "constant"."""
+def oddity(
+    column: Column, target: Target | NumericTarget, partition: Partition, statistics: Mapping[str, Any]
+) -> str | None:
+    """Name what is odd: "copy" or "near copy" of the target, "identifier", "free text", "constant".
+
+    A column that puts the rows in the same order as a numeric target is "same order".
+    """
     n_rows, distinct = len(target.codes), statistics["distinct"]
     if distinct <= 1 and (distinct == 0 or column.n_missing == 0):
         return "constant"
-    if partition.n_parts > 1 and _repeats(column, target, partition, distinct):
+    if isinstance(target, NumericTarget):
+        if partition.n_parts > 1 and _same_order(column, target):
+            return "same order"
+    elif partition.n_parts > 1 and _repeats(column, target, partition, distinct):
         return "copy"
     if partition.level > _COPY_LEVEL:
         return "near copy"
@@ -84,6 +92,16 @@ def _repeats(column: Column, target: Target, partition: Partition, distinct: int
     return pairs.size == len(column.categories)
 
 
+def _same_order(column: Column, target: NumericTarget) -> bool:
+    """Whether a column grows, or falls, exactly as a numeric target does."""
+    if not isinstance(column, NumericColumn) or column.n_missing:
+        return False
+    values, codes = column.coded()
+    if len(values) != target.n_distinct:
+        return False
+    return bool((codes == target.codes).all() or (len(values) - 1 - codes == target.codes).all())
+
+
 def remarks(variables: Sequence[Mapping[str, Any]], target: str, n_rows: int) -> list[str]:
     """Say in sentences what is odd about the variables of a summary.
 
@@ -100,6 +118,8 @@ def remarks(variables: Sequence[Mapping[str, Any]], target: str, n_rows: int) ->
         by_value = v["type"] == "categorical" or v["statistics"]["distinct"] == v["parts"]
         each = "value" if by_value else "interval"
         said.append(f"{v['name']} repeats {target}: every {each} of it has one class")
+    same = odd.get("same order", [])[:_MOST_REMARKS]
+    said += [f"{v['name']} repeats {target}: it puts the rows in the same order" for v in same]
     near = odd.get("near copy", [])[:_MOST_REMARKS]
     said += [f"{v['name']} all but repeats {target}: its level is {v['level']:.4f}" for v in near]
     for v in odd.get("free text", [])[:_MOST_REMARKS]:

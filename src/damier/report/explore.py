@@ -7,11 +7,21 @@ import json
 import os
 from typing import Any
 
-from damier.intake import read_table, read_target
+from damier.intake import (
+    NumericTarget,
+    TargetType,
+    is_fractional,
+    looks_like_number,
+    read_numbers,
+    read_table,
+    read_target,
+)
 from damier.intake.frames import make_frame
 from damier.intake.printable import printable
+from damier.intake.table import Target
 from damier.intake.writing import write_text
 from damier.report.analysis import analyze
+from damier.report.numbers import analyze_number
 from damier.report.page import render_page
 from damier.report.summary import Summary
 from damier.report.words import LabelStyle
@@ -73,6 +83,7 @@ def explore(
     classifier: bool = True,
     grid_seconds: float = 10.0,
     labels: LabelStyle = "plain",
+    target: TargetType = "auto",
     n_jobs: int | None = None,
 ) -> Report:
     """Report which columns inform a target, how much, and how.
@@ -82,15 +93,18 @@ def explore(
     X : data frame, 2-D array or dict of columns
         The inputs.
     y : array-like of shape (n_rows,)
-        The classes.
+        The classes, or numbers.
     name, target_name : str
         What the report calls the data and the target.
     classifier : bool, default=True
         Whether to score a naive Bayes on all columns by cross-validation.
     grid_seconds : float, default=10.0
-        Time for the search of a grid and of pairs; 0 leaves them out.
+        Time for the search of a grid and of pairs; 0 leaves them out. Of classes only.
     labels : {"plain", "brackets"}, default="plain"
         Intervals written ``12 < x ≤ 26`` or ``]12, 26]``.
+    target : {"auto", "number", "classes"}, default="auto"
+        What y is. "auto" takes fractional numbers, and whole numbers of very many values, for a number, and
+        anything else for classes.
     n_jobs : int, optional
         Threads; -1 for one per core.
 
@@ -107,16 +121,27 @@ def explore(
     >>> report
     <Report on toys: 1 of 2 variables inform class>
     """
-    table, target = read_table(X), read_target(y)
-    if table.n_rows != len(target.codes):
-        raise ValueError(
-            f"X has {table.n_rows:,} rows and y has {len(target.codes):,}: give as many of each."
+    table, read = read_table(X), explored_target(y, target)
+    if table.n_rows != len(read.codes):
+        raise ValueError(f"X has {table.n_rows:,} rows and y has {len(read.codes):,}: give as many of each.")
+    if isinstance(read, NumericTarget):
+        if read.n_distinct < 2:
+            raise ValueError("The target is constant: at least two different numbers are needed.")
+        summary = analyze_number(
+            table,
+            read,
+            dataset=name,
+            target_name=target_name,
+            regressor=classifier,
+            labels=labels,
+            n_threads=count_threads(n_jobs),
         )
-    if target.n_classes < 2:
+        return Report(summary, table.library)
+    if read.n_classes < 2:
         raise ValueError("The target is constant: at least two classes are needed.")
     summary = analyze(
         table,
-        target,
+        read,
         dataset=name,
         target_name=target_name,
         classifier=classifier,
@@ -125,3 +150,17 @@ def explore(
         n_threads=count_threads(n_jobs),
     )
     return Report(summary, table.library)
+
+
+def explored_target(y: Any, kind: TargetType = "auto", name: str = "y") -> Target | NumericTarget:
+    """Read a target and decide what it is: a number, or classes.
+
+    >>> explored_target([0.5, 1.5, 0.5]).n_distinct, explored_target([1, 2, 1]).n_classes
+    (2, 2)
+    """
+    if kind == "number" or (kind == "auto" and is_fractional(y)):
+        return read_numbers(y, name)
+    target = read_target(y, name=name)
+    if kind == "auto" and looks_like_number(target) is not None:
+        return read_numbers(y, name)
+    return target

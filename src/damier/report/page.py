@@ -18,6 +18,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from damier.report.columns import statistics_text
 from damier.report.grid import cut_short, pair_text, sampled_text
+from damier.report.numbers import number, number_view
 from damier.report.summary import Summary
 from damier.report.words import class_names, percent, shortened
 
@@ -46,11 +47,12 @@ def render_page(summary: Summary) -> str:
     str
         The HTML document; it refers to nothing outside itself.
     """
-    page = (
-        page_environment()
-        .get_template("page.html")
-        .render(style=verbatim("page.css"), script=verbatim("page.js"), **_view(summary))
-    )
+    of_number = summary["target"].get("type") == "number"
+    template = page_environment().get_template("number.html" if of_number else "page.html")
+    view = number_view(summary, DETAILS_BUDGET) if of_number else _view(summary)
+    if of_number:
+        view["sampled"] = sampled_text(summary.get("regressor", {}))
+    page = template.render(style=verbatim("page.css"), script=verbatim("page.js"), **view)
     return page if page.endswith("\n") else page + "\n"
 
 
@@ -67,6 +69,7 @@ def page_environment() -> Environment:
     environment.filters["count"] = lambda n: f"{n:,}"
     environment.filters["percent"] = percent
     environment.filters["sha256"] = _sha256
+    environment.filters["figure"] = number
     return environment
 
 

@@ -128,7 +128,7 @@ def summarize(
     class_counts = np.asarray(any_partition.counts).sum(axis=0)
     summary: Summary = {
         "format": FORMAT,
-        "damier": _version(),
+        "damier": version(),
         "dataset": {
             "name": str(dataset),
             "rows": int(class_counts.sum()),
@@ -166,7 +166,8 @@ def _classifier(scores: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _version() -> str:
+def version() -> str:
+    """Return the version of this library."""
     from damier.version import __version__
 
     return __version__
@@ -182,16 +183,16 @@ def _variable(
         for label, row in zip(labels, counts, strict=True)
     ]
     for part, values in zip(table, getattr(partition, "groups", ()), strict=False):
-        part["values"] = [_value(value) for value in values[:MAX_VALUES]]
+        part["values"] = [json_value(value) for value in values[:MAX_VALUES]]
         part["n_values"] = len(values)
     return {
         "name": str(name),
-        "type": _type(partition),
+        "type": type_of(partition),
         "parts": int(partition.n_parts),
-        "level": _finite(partition.level),
+        "level": finite(partition.level),
         "missing": missing,
-        "cost": _finite(partition.cost),
-        "null_cost": _finite(partition.null_cost),
+        "cost": finite(partition.cost),
+        "null_cost": finite(partition.null_cost),
         "optimal": bool(partition.optimal),
         **({"bounds": [_bound(b) for b in partition.bounds]} if hasattr(partition, "bounds") else {}),
         **column,
@@ -203,19 +204,20 @@ def _bound(bound: float) -> float | str:
     return float(bound) if math.isfinite(bound) else str(bound)
 
 
-def _type(partition: Partition) -> str:
+def type_of(partition: Partition) -> str:
+    """Name the type of a partition's variable: categorical, numeric, or what its numbers stand for."""
     if not hasattr(partition, "bounds"):
         return "categorical"
     kind = getattr(partition, "kind", "number")
     return "numeric" if kind == "number" else str(kind)
 
 
-def _value(value: Any) -> Any:
+def json_value(value: Any) -> Any:
     """Take a category as JSON has it."""
     return value if value is None or isinstance(value, (str, bool, int)) else str(value)
 
 
-def _finite(value: float) -> float:
+def finite(value: float) -> float:
     """Keep JSON strict: it knows no NaN and no infinity."""
     number = float(value)
     return number if math.isfinite(number) else 0.0

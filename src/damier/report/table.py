@@ -8,6 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from damier.intake.printable import printable
+from damier.report.numbers import number
 from damier.report.summary import Summary
 
 _EIGHTHS = " ▏▎▍▌▋▊▉█"
@@ -42,6 +43,9 @@ def variables_table(summary: Summary, *, limit: int | None = 40) -> Table:
     table.add_column("type", no_wrap=True)
     table.add_column("parts", justify="right", no_wrap=True)
     table.add_column("level", no_wrap=True)
+    of_number = target.get("type") == "number"
+    if of_number:
+        table.add_column("median", no_wrap=True)
     table.add_column("missing", justify="right", no_wrap=True)
     most = max((v["level"] for v in variables), default=0.0)
     for variable in variables[:limit]:
@@ -52,6 +56,7 @@ def variables_table(summary: Summary, *, limit: int | None = 40) -> Table:
             variable["type"],
             f"{variable['parts']:,}",
             f"{variable['level']:.4f} {_bar(variable['level'], most)}",
+            *([_medians(variable)] if of_number else []),
             _missing(variable["missing"], data["rows"]),
             style=style,
         )
@@ -80,6 +85,32 @@ def classifier_line(summary: Summary) -> Text | None:
     return said
 
 
+def regressor_line(summary: Summary) -> Text | None:
+    """Say in one line how well the variables predict a number together; None when that was not scored."""
+    scores = summary.get("regressor")
+    if scores is None:
+        return None
+    said = Text("averaged naive Bayes, ").append(f"{scores['folds']}-fold")
+    if scores["of_rows"] > scores["rows"]:
+        said.append(f" on {scores['rows']:,} of {scores['of_rows']:,} rows")
+    said.append(": ")
+    if not scores["informs"]:
+        said.append("predicts no better than the mean", style="bold")
+        return said.append(f" (R2 {scores['r2']:.3f})")
+    said.append(f"R2 {scores['r2']:.3f}", style="bold").append(" (plain mean 0), ")
+    said.append(f"mean absolute error {number(scores['mae'])}", style="bold")
+    said.append(f" (plain mean {number(scores['plain_mae'])}), ")
+    said.append(f"90% intervals cover {scores['coverage']:.1%}", style="bold")
+    said.append(f" at a width of {number(scores['width'])} (one interval for all rows ")
+    return said.append(f"{scores['plain_coverage']:.1%} at {number(scores['plain_width'])})")
+
+
+def _medians(variable: dict[str, Any]) -> str:
+    """Write the least and the greatest median of a number in the parts of a variable."""
+    medians = [part["quantiles"][3] for part in variable["table"]]
+    return f"{number(min(medians))} to {number(max(medians))}" if len(medians) > 1 else "-"
+
+
 def remark_lines(summary: Summary) -> list[Text]:
     """Say what is odd about the variables, one line each."""
     return [Text("note: ", style="yellow").append(printable(remark)) for remark in summary.get("remarks", ())]
@@ -87,7 +118,12 @@ def remark_lines(summary: Summary) -> list[Text]:
 
 def _caption(summary: Summary) -> Text:
     data, target = summary["dataset"], summary["target"]
-    shown = f"{data['rows']:,} rows, {len(target['classes']):,} classes; "
+    shown = f"{data['rows']:,} rows, "
+    if target.get("type") == "number":
+        median = number(target["quantiles"][3])
+        shown += f"{target['name']} is a number (mean {number(target['mean'])}, median {median}); "
+    else:
+        shown += f"{len(target['classes']):,} classes; "
     shown += f"{data['informative']:,} of {data['variables']:,} variables inform {target['name']}"
     return Text(printable(shown))
 

@@ -1,0 +1,374 @@
+"""Reports on a numeric target: the summary, and what the page and the terminal show of it.
+
+The summary is laid out as that of classes (see `damier.report.summary`), but for what depends on them::
+
+    "target":    {"name", "type": "number", "distinct", "mean", "quantiles": [7 values]},
+    "variables": [{..., "gain_per_row", "target_bounds", "table": [{"label", "rows", "mean", "quantiles"}]}],
+    "regressor": {"r2", "mae", "coverage", "width", "plain_mae", "plain_coverage", "plain_width", "folds",
+                  "rows", "of_rows", "informs", "weights": [{"name", "weight"}, ...]}
+
+Quantiles are the least value, 5%, 25%, 50%, 75%, 95% and the greatest value.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from damier.intake import Column, NumericTarget, Table
+from damier.models import NaiveBayesRegression, Partition, TargetEvidence
+from damier.report.analysis import Sections, Show, show_nothing
+from damier.report.columns import describe_column, oddity, remarks, statistics_text
+from damier.report.summary import FORMAT, MAX_VALUES, Summary, finite, json_value, type_of, version
+from damier.report.words import LabelStyle, part_labels, shortened
+
+# The strips' own units; they are stretched to whatever place they are given.
+WIDTH, HEIGHT = 600, 60
+MAX_PARTS = 60
+# Ticks of the common axis, about.
+_TICKS = 5
+# The axis is logarithmic where its ends are this many times apart, and all numbers positive.
+_LOG_FROM = 20.0
+
+
+def analyze_number(
+    table: Table,
+    target: NumericTarget,
+    *,
+    dataset: str = "table",
+    target_name: str = "target",
+    regressor: bool = True,
+    labels: LabelStyle = "plain",
+    n_threads: int = 1,
+    keep_model: Callable[[NaiveBayesRegression], None] | None = None,
+    keep_columns: Callable[[Summary], None] | None = None,
+    show: Show = show_nothing,
+    say: Callable[[str], None] = lambda _: None,
+) -> Summary:
+    """Partition every column together with a numeric target, and score all of them together.
+
+    Parameters
+    ----------
+    table : Table
+        The inputs.
+    target : NumericTarget
+        The numbers of the rows, two distinct ones or more.
+    regressor : bool, default=True
+        Whether to score a naive Bayes by cross-validation.
+    dataset, target_name, labels, n_threads, keep_model, keep_columns, show, say
+        As in `damier.report.analyze`.
+
+    Returns
+    -------
+    dict
+        As laid out at the top of this module.
+
+    Raises
+    ------
+    KeyboardInterrupt
+        If Ctrl-C comes before the columns are partitioned, or twice within two seconds.
+    """
+    from damier.fit.naive_bayes_regression import evidence_for_number, weighted_regression
+    from damier.fit.number_evaluation import cross_validated_number
+    from damier.fit.numeric_target import order_target
+
+    sections = Sections(n_threads, show, say)
+    ordered = order_target(target)
+
+    def look(column: Column) -> tuple[TargetEvidence, dict[str, Any]]:
+        evidence = evidence_for_number(column, ordered, short_bounds=True)
+        statistics = describe_column(column)
+        odd = oddity(column, target, evidence.partition, statistics)
+        return evidence, {"statistics": statistics, "odd": odd}
+
+    looked = sections.run(
+        "variables",
+        "Partitioning",
+        table.n_columns,
+        lambda run: run.map(look, table.columns, text="Partitioning"),
+    )
+    if looked is None:
+        raise KeyboardInterrupt
+    found = [evidence for evidence, _ in looked]
+    known: dict[str, Any] = {
+        "dataset": dataset,
+        "target_name": target_name,
+        "columns": {evidence.name: column for evidence, column in looked},
+        "missing": {column.name: column.n_missing for column in table},
+        "notes": table.notes,
+        "labels": labels,
+    }
+    partitions = [evidence.partition for evidence in found]
+    if keep_columns is not None:
+        keep_columns(summarize_number(partitions, target, **known))
+    model: NaiveBayesRegression | None = None
+    if keep_model is not None or regressor:
+        model = sections.run(
+            "model", "Weighting", 0, lambda run: weighted_regression(found, table, ordered, run=run)
+        )
+    if keep_model is not None and model is not None:
+        keep_model(model)
+    scores = None
+    # With fewer rows a fold has hardly any to learn from.
+    if regressor and table.n_rows >= 20:
+        scores = sections.run(
+            "regressor", "Cross-validating", 0, lambda run: cross_validated_number(table, target, run=run)
+        )
+    if scores is not None:
+        held = [] if model is None else model.variables
+        scores = {**scores, "weights": {variable.name: variable.weight for variable in held}}
+    summary = summarize_number(partitions, target, **known, regressor=scores)
+    summary["ended"] = sections.ended
+    return summary
+
+
+def summarize_number(
+    partitions: Sequence[Partition],
+    target: NumericTarget,
+    *,
+    dataset: str,
+    target_name: str,
+    columns: Mapping[str, Mapping[str, Any]],
+    missing: Mapping[str, int],
+    notes: Sequence[str] = (),
+    labels: LabelStyle = "plain",
+    regressor: Mapping[str, Any] | None = None,
+) -> Summary:
+    """Describe partitions of one numeric target as a plain dict.
+
+    Parameters
+    ----------
+    partitions : sequence of Partition
+        One per variable, at least one.
+    target : NumericTarget
+    dataset, target_name, columns, missing, notes, labels
+        As in `damier.report.summarize`.
+    regressor : mapping, optional
+        Cross-validated scores, and the weights of the variables by name.
+    """
+    if not partitions:
+        raise ValueError("there is no variable to report on: the table has no column beside the target")
+    variables = [_variable(p, columns[p.name], missing[p.name], labels) for p in partitions]
+    variables.sort(key=lambda v: -v["level"])  # stable: ties stay in the order of the data
+    whole = partitions[0].target
+    assert whole is not None
+    n_rows = int(partitions[0].counts.sum())
+    summary: Summary = {
+        "format": FORMAT,
+        "damier": version(),
+        "dataset": {
+            "name": str(dataset),
+            "rows": n_rows,
+            "variables": len(variables),
+            "numeric": sum(v["type"] != "categorical" for v in variables),
+            "categorical": sum(v["type"] == "categorical" for v in variables),
+            "informative": sum(v["parts"] > 1 for v in variables),
+            "missing": sum(v["missing"] for v in variables),
+        },
+        "target": {
+            "name": str(target_name),
+            "type": "number",
+            "distinct": target.n_distinct,
+            "mean": whole.mean,
+            "quantiles": whole.overall.tolist(),
+        },
+        "notes": [str(note) for note in notes],
+        "remarks": remarks(variables, str(target_name), n_rows),
+        "variables": variables,
+    }
+    if regressor is not None:
+        weights = sorted(regressor["weights"].items(), key=lambda item: -item[1])
+        summary["regressor"] = {
+            **{key: value for key, value in regressor.items() if key != "weights"},
+            "informs": bool(regressor["r2"] > 0 or regressor["mae"] < regressor["plain_mae"])
+            and any(w > 0 for _, w in weights),
+            "weights": [{"name": str(name), "weight": round(float(w), 6)} for name, w in weights if w > 0],
+        }
+    return summary
+
+
+def _variable(
+    partition: Partition, column: Mapping[str, Any], missing: int, style: LabelStyle
+) -> dict[str, Any]:
+    target = partition.target
+    assert target is not None
+    labels = part_labels(partition, column.get("statistics"), style)
+    rows = partition.counts.sum(axis=1).tolist()
+    table: list[dict[str, Any]] = [
+        {"label": str(label), "rows": int(n), "mean": float(mean), "quantiles": quantiles}
+        for label, n, mean, quantiles in zip(
+            labels, rows, target.means.tolist(), target.quantiles.tolist(), strict=True
+        )
+    ]
+    for part, values in zip(table, getattr(partition, "groups", ()), strict=False):
+        part["values"] = [json_value(value) for value in values[:MAX_VALUES]]
+        part["n_values"] = len(values)
+    bounds = getattr(partition, "bounds", None)
+    return {
+        "name": partition.name,
+        "type": type_of(partition),
+        "parts": partition.n_parts,
+        "level": finite(partition.level),
+        "gain_per_row": finite(partition.gain_per_row),
+        "missing": missing,
+        "cost": finite(partition.cost),
+        "null_cost": finite(partition.null_cost),
+        "optimal": partition.optimal,
+        "target_bounds": list(target.bounds),
+        **({} if bounds is None else {"bounds": [b if np.isfinite(b) else str(b) for b in bounds]}),
+        **column,
+        "table": table,
+    }
+
+
+# ----- what the page shows
+
+
+def number_view(summary: Summary, details_budget: int) -> dict[str, Any]:
+    """Everything that the templates of a numeric target need, already cut and measured."""
+    target, data = summary["target"], summary["dataset"]
+    axis = _Axis.of(summary)
+    variables, spent, left_out = [], 0, 0
+    for variable in summary["variables"]:
+        statistics = variable.get("statistics")
+        text = "" if statistics is None else statistics_text(statistics)
+        view = dict(variable, details=None, along=None, statistics=text)
+        if variable["parts"] > 1:
+            spent += 400 + min(variable["parts"], MAX_PARTS) * 420
+            parts = variable["table"]
+            if variable["type"] == "categorical":  # groups have no order of their own
+                parts = sorted(parts, key=lambda part: (part["quantiles"][3], part["mean"]))
+            if spent <= details_budget:
+                view["details"] = [
+                    {
+                        "label": part["label"] if "values" in part else shortened(part["label"]),
+                        "rows": part["rows"],
+                        "share": part["rows"] / max(data["rows"], 1),
+                        "strip": _strip(part["quantiles"], axis),
+                        "mean": number(part["mean"]),
+                        "median": number(part["quantiles"][3]),
+                    }
+                    for part in parts[:MAX_PARTS]
+                ]
+                view["hidden_parts"] = max(0, variable["parts"] - MAX_PARTS)
+                view["along"] = _along(parts, axis)
+            else:
+                left_out += 1
+        variables.append(view)
+    return {
+        "summary": summary,
+        "data": data,
+        "target": target,
+        "whole": _strip(target["quantiles"], axis),
+        "ticks": [(f"{axis.place(tick):.4g}", number(tick)) for tick in axis.ticks()],
+        "log_axis": axis.is_log,
+        "median_at": f"{axis.place(target['quantiles'][3]):.4g}",
+        "variables": variables,
+        "top_level": max((v["level"] for v in summary["variables"]), default=0.0),
+        "left_out": left_out,
+        "height": HEIGHT,
+        "width": WIDTH,
+    }
+
+
+class _Axis:
+    """The axis that all strips share, from the lowest 5% quantile to the highest 95% one of any part.
+
+    It is logarithmic where all numbers are positive and the ends differ twenty times or more.
+
+    >>> axis = _Axis(0.3, 9.2, least=-1.0)
+    >>> axis.ticks(), axis.place(0.3), axis.place(100.0)
+    ([2.0, 4.0, 6.0, 8.0], 0.0, 100.0)
+    >>> axis = _Axis(1.0, 100.0, least=0.5)
+    >>> axis.ticks(), axis.place(10.0)
+    ([1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0], 50.0)
+    """
+
+    def __init__(self, low: float, high: float, least: float) -> None:
+        self.is_log = least > 0 and low > 0 and high >= _LOG_FROM * low
+        self.low, self.high = low, high
+
+    @classmethod
+    def of(cls, summary: Summary) -> _Axis:
+        whole = summary["target"]["quantiles"]
+        parts = [part for v in summary["variables"] if v["parts"] > 1 for part in v["table"]]
+        quantiles = [whole, *(part["quantiles"] for part in parts)]
+        low, high = min(q[1] for q in quantiles), max(q[5] for q in quantiles)
+        return cls(*((low, high) if low < high else (whole[0], whole[6])), least=whole[0])
+
+    def place(self, value: float) -> float:
+        """Place of a value on the axis, in percent."""
+        if self.is_log:
+            value, low, high = (math.log(max(x, self.low / 2)) for x in (value, self.low, self.high))
+        else:
+            value, low, high = value / 2, self.low / 2, self.high / 2  # halves: differences stay finite
+        return min(100.0, max(0.0, 100.0 * (value - low) / (high - low)))
+
+    def ticks(self) -> list[float]:
+        """Round numbers on the axis."""
+        if self.is_log:
+            powers = range(math.floor(math.log10(self.low)), math.ceil(math.log10(self.high)) + 1)
+            steps = (1, 2, 5) if len(powers) <= _TICKS - 1 else (1,)
+            held = [times * 10.0**power for power in powers for times in steps]
+            return [tick for tick in held if self.low <= tick <= self.high]
+        half = self.high / 2 - self.low / 2
+        step = 10.0 ** math.floor(math.log10(half) + math.log10(2 / _TICKS))
+        step *= next(n for n in (1, 2, 5, 10) if 2 * (half / n / step) <= _TICKS + 1e-9)
+        first, last = math.ceil(self.low / step), math.floor(self.high / step)
+        return [k * step for k in range(first, last + 1)]
+
+
+def _strip(quantiles: Sequence[float], axis: _Axis) -> dict[str, str]:
+    """Measure a strip: 5% to 95% pale, 25% to 75% dark, a line at the median; in percent of the axis."""
+    places = [axis.place(value) for value in quantiles]
+    ends = {"outer": (places[1], places[5]), "inner": (places[2], places[4])}
+    strip = {"median": f"{places[3]:.4g}"}
+    for name, (left, right) in ends.items():
+        # Equal quantiles leave a mark, not nothing.
+        left, right = (left, right) if right - left > 0.6 else (max(0.0, left - 0.3), min(100.0, right + 0.3))
+        strip |= {f"{name}_left": f"{left:.4g}", f"{name}_width": f"{right - left:.4g}"}
+    texts = [number(value) for value in quantiles]
+    strip["text"] = f"5% {texts[1]}, 25% {texts[2]}, median {texts[3]}, 75% {texts[4]}, 95% {texts[5]}"
+    return strip
+
+
+def _along(parts: Sequence[Mapping[str, Any]], axis: _Axis) -> dict[str, str]:
+    """Draw the target along a variable: one column per part, as wide as it is frequent, from 5% to 95%."""
+    total, seen = sum(part["rows"] for part in parts), 0
+    paths: dict[str, list[str]] = {"outer": [], "inner": [], "median": []}
+    for part in parts:
+        left = round(WIDTH * seen / total)
+        seen += part["rows"]
+        right = round(WIDTH * seen / total)
+        if right - left > 6 and seen < total:
+            right -= 2
+        if right <= left:
+            continue
+        tops = [HEIGHT - HEIGHT * axis.place(value) / 100 for value in part["quantiles"]]
+        for name, lower, upper, least in (
+            ("outer", tops[1], tops[5], 2.0),
+            ("inner", tops[2], tops[4], 2.0),
+            ("median", tops[3], tops[3], 3.0),
+        ):
+            if lower - upper < least:
+                upper = min(max(0.0, (lower + upper - least) / 2), HEIGHT - least)
+                lower = upper + least
+            paths[name].append(f"M{left} {upper:.4g}H{right}V{lower:.4g}H{left}z")
+    return {name: "".join(held) for name, held in paths.items()}
+
+
+def number(value: float) -> str:
+    """Write a number for people: about four digits, thousands apart.
+
+    >>> number(12345.678), number(0.0123456), number(3.0), number(1.5e12), number(-0.5)
+    ('12,346', '0.01235', '3', '1.5e+12', '-0.5')
+    """
+    size = abs(value)
+    if size >= 1e10 or 0 < size < 1e-4:
+        return f"{value:.4g}"
+    if size >= 1000:
+        return f"{value:,.0f}"
+    return f"{value:.4g}"
