@@ -23,6 +23,7 @@ TITLES = {
     "linf": "LINF",
     "sql": "Models as SQL",
     "estimators": "Time of each estimator",
+    "cold_start": "The first minute",
     "hostile": "Hostile inputs",
 }
 

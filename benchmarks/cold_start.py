@@ -1,0 +1,190 @@
+"""What the first minute costs: CPU seconds of first and second runs, and of one row.
+
+    python -m benchmarks.cold_start                          # compiles a release's kernels first: two minutes
+    python -m benchmarks.cold_start --compiled FOLDER        # made by python -m damier.commands.pack FOLDER
+    python -m benchmarks.cold_start --only checkout rows
+
+Every run is a process of its own. ``release`` runs with compiled kernels in a folder and no cache of Numba's,
+as an installed release wheel does; ``checkout`` with an empty cache, then with the cache it has filled.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from benchmarks.records import Record, run
+
+COLUMNS = ("what", "CPU seconds", "by the clock", "at most")
+REPORT = ["-m", "damier", "report", "--sample", "--no-progress", "-o", os.devnull]
+NAMES = (
+    "MODLEncoder",
+    "NaiveBayesClassifier",
+    "DataGridClassifier",
+    "DataGridEnsembleClassifier",
+    "DataGridClustering",
+    "Coclustering",
+    "CoclusteringClassifier",
+    "BallPartitionClassifier",
+    "LinfClassifier",
+)
+
+FIRST_FIT = r"""
+import sys, time, warnings
+import numpy as np
+import sklearn.base, sklearn.linear_model, sklearn.model_selection, numba  # not to be counted
+import damier
+import damier.search.kernels
+estimator = getattr(damier, sys.argv[1])
+rng = np.random.default_rng(0)
+y = rng.integers(0, 2, 300)
+X = {"size": rng.normal(y, 1.0), "age": rng.integers(0, 60, 300) + 9.0 * y, "noise": rng.normal(size=300)}
+if sys.argv[1].startswith("Coclustering"):
+    X = rng.poisson(np.where(y[:, None] == np.arange(8) % 2, 4.0, 0.3))
+    y = np.where(np.arange(300) % 4, -1, y)
+warnings.simplefilter("ignore")
+begun = time.process_time()
+estimator().fit(X, y)
+print(time.process_time() - begun)
+"""
+
+SECOND_FIT = """
+import numpy as np
+from damier import MODLEncoder
+rng = np.random.default_rng(0)
+MODLEncoder().fit(rng.normal(size=(500, 3)), rng.integers(0, 2, 500))
+"""
+
+SAVE = r"""
+import sys, warnings
+import numpy as np
+import damier
+from damier.deploy import save
+warnings.simplefilter("ignore")
+rng = np.random.default_rng(0)
+y = rng.integers(0, 3, 3000)
+X = {f"n{j}": rng.normal(size=3000) + y * (j % 3 == 0) * 0.8 for j in range(10)}
+for j in range(4):
+    X[f"c{j}"] = np.where(rng.random(3000) < 0.4 + 0.1 * j, y, rng.integers(0, 8, 3000)).astype(str)
+save(getattr(damier, sys.argv[1])().fit(X, y), sys.argv[2])
+"""
+
+ROWS = r"""
+import json, sys, time
+begun = time.process_time()
+from damier.deploy import load
+model = load(sys.argv[1])
+loaded = time.process_time() - begun
+import numpy as np
+rng = np.random.default_rng(1)
+names = [f"n{j}" for j in range(10)]
+rows = [
+    {**dict(zip(names, rng.normal(size=10).tolist())), **{f"c{j}": str(rng.integers(0, 9)) for j in range(4)}}
+    for _ in range(500)
+]
+model.predict_proba(rows[0])
+begun = time.process_time()
+for row in rows:
+    model.predict_proba(row)
+each = (time.process_time() - begun) / len(rows)
+begun = time.process_time()
+for row in rows[:50]:
+    model.predict_proba({name: [value] for name, value in row.items()})
+print(json.dumps([loaded, each, (time.process_time() - begun) / 50]))
+"""
+
+
+def spend(arguments: list[str], **variables: str) -> tuple[float, float, str]:
+    """Run Python; return CPU seconds, seconds by the clock, and what it printed."""
+    before, begun = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
+    done = subprocess.run(
+        [sys.executable, *arguments],
+        env={**os.environ, **variables},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    clock, after = time.monotonic() - begun, resource.getrusage(resource.RUSAGE_CHILDREN)
+    if done.returncode:
+        raise RuntimeError(f"{arguments}: {done.stderr.strip()[-400:]}")
+    cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return cpu, clock, done.stdout
+
+
+def release(record: Record, options: argparse.Namespace) -> None:
+    """First runs with the compiled kernels of a release wheel."""
+    title = "With the compiled kernels of a release wheel"
+    with tempfile.TemporaryDirectory() as made:
+        folder = options.compiled or made
+        if not options.compiled:
+            cpu, clock, said = spend(["-m", "damier.commands.pack", folder])
+            record.row(title, COLUMNS, ["to compile all kernels, once per release", cpu, clock, ""])
+            record.say(said)
+        with tempfile.TemporaryDirectory() as cache:
+            variables = {"DAMIER_COMPILED": folder, "NUMBA_CACHE_DIR": cache}
+            cpu, clock, _ = spend(REPORT, **variables)
+            record.row(title, COLUMNS, ["first report --sample", cpu, clock, "7"])
+            for name in NAMES:
+                _, _, said = spend(["-c", FIRST_FIT, name], **variables)
+                record.row(title, COLUMNS, [f"first fit of {name}", float(said), "", "1"])
+            if any(Path(cache).rglob("*.nbi")):
+                record.say("some functions were compiled all the same")
+    record.close(title, note="Imports are counted for reports, not for fits.")
+
+
+def checkout(record: Record, options: argparse.Namespace) -> None:  # noqa: ARG001
+    """First and second runs of a checkout."""
+    title = "From a checkout"
+    with tempfile.TemporaryDirectory() as cache:
+        variables = {"DAMIER_COMPILED": "", "NUMBA_CACHE_DIR": cache}
+        for what, arguments, most in (
+            ("first report --sample", REPORT, "20, 12 by the clock"),
+            ("second report --sample", REPORT, "3.3, 2.5 by the clock"),
+            ("damier --help", ["-m", "damier", "--help"], "0.35"),
+        ):
+            cpu, clock, _ = spend(arguments, **variables)
+            record.row(title, COLUMNS, [what, cpu, clock, most])
+        spend(["-c", SECOND_FIT], **variables)
+        cpu, clock, _ = spend(["-c", SECOND_FIT], **variables)
+        record.row(title, COLUMNS, ["second process, MODLEncoder().fit of 500 x 3", cpu, clock, "2.2"])
+    record.close(title, note="Imports are counted.")
+
+
+def rows(record: Record, options: argparse.Namespace) -> None:  # noqa: ARG001
+    """Score one row with a loaded model."""
+    title = "One row given as a dict"
+    columns = ("model", "load, imports counted", "microseconds per row", "as a table of one row", "at most")
+    most = {
+        "NaiveBayesClassifier": "100",
+        "DataGridClassifier": "100",
+        "DataGridEnsembleClassifier": "1,000",
+        "LinfClassifier": "2,000",
+    }
+    numpy_alone, _, _ = spend(["-c", "import numpy"])
+    with tempfile.TemporaryDirectory() as folder:
+        for name, limit in most.items():
+            path = str(Path(folder, f"{name}.json"))
+            spend(["-c", SAVE, name, path])
+            loaded, each, table = json.loads(spend(["-c", ROWS, path])[2])
+            record.row(title, columns, [name, loaded, round(1e6 * each), round(1e6 * table), limit])
+    record.close(
+        title,
+        note="14 columns, 3 classes, 3,000 training rows. Loading is in CPU seconds; importing NumPy alone "
+        f"takes {numpy_alone:.2f} of them in the same run.",
+    )
+
+
+if __name__ == "__main__":
+    run(
+        "cold_start",
+        __doc__,
+        {"release": release, "checkout": checkout, "rows": rows},
+        {"--compiled": {"help": "folder of compiled kernels"}},
+    )
