@@ -60,6 +60,8 @@ def fits():
                 X = {key: X[key] for key in ("weight", "rank")}
             if name == "BallPartitionClassifier":
                 X = np.column_stack([np.nan_to_num(X["weight"]), X["rank"]])
+            if name.endswith("Regressor"):
+                y = np.nan_to_num(X.pop("weight"))
             if name == "DataGridClustering":
                 X, y = {**X, "class": y}, None
             yield f"{name}, {n_classes} classes", estimator().fit(X, y)

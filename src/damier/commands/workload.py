@@ -90,7 +90,23 @@ def _bayes() -> None:
         NaiveBayesClassifier(group_classes=True).fit(X, y, sample_weight=1 + y % 2)
 
 
+def _sources() -> None:
+    """Fit a table that is scanned, not held."""
+    import duckdb
+
+    from damier import MODLEncoder, NaiveBayesClassifier
+
+    for n_classes in (2, 3):
+        rows = duckdb.sql(
+            f"SELECT (hash(i) % 1_000_003)::DOUBLE AS x, (i % 7)::VARCHAR AS c, (i % {n_classes})::INT AS y, "
+            "1 + i % 2 AS w FROM range(200_000) t(i)"
+        )
+        MODLEncoder(memory_limit="1MB").fit(rows, "y")
+        NaiveBayesClassifier(memory_limit="1MB").fit(rows, "y", sample_weight="w")
+
+
 def _numeric_target() -> None:
+    from damier import DataGridRegressor, NaiveBayesRegressor
     from damier.fit.numeric_target import order_target, partition_for_number
     from damier.intake import read_table
     from damier.intake.table import NumericTarget
@@ -102,6 +118,10 @@ def _numeric_target() -> None:
         for column in read_table(X):
             for search in ("auto", "greedy", "exact"):
                 partition_for_number(column, ordered, search=search)
+    inputs = {name: column for name, column in X.items() if name != "size"}
+    number = np.nan_to_num(X["size"]) + y
+    NaiveBayesRegressor().fit(inputs, number)
+    DataGridRegressor(effort=1).fit(inputs, number)
 
 
 def _grids() -> None:
@@ -180,6 +200,7 @@ JOBS: dict[str, Callable[[], None]] = {
     "naive Bayes": _bayes,
     "report": _report,
     "numeric target": _numeric_target,
+    "sources": _sources,
     "clusters": _clusters,
     "LINF": _linf,
     "balls": _balls,
@@ -189,7 +210,7 @@ JOBS: dict[str, Callable[[], None]] = {
 
 # Jobs shared between two processes, so that both have about as much to compile and little in common.
 SHARES = (
-    ("columns", "naive Bayes", "numeric target", "balls"),
+    ("columns", "naive Bayes", "numeric target", "sources", "balls"),
     ("grids", "report", "LINF", "clusters", "coclusters"),
 )
 
