@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -78,3 +80,31 @@ def test_what_is_wrong_is_one_sentence(folder, words, code, message):
     assert done.exit_code == code
     assert message in " ".join(done.output.split())
     assert not out.exists()
+
+
+def test_a_report_on_a_large_file_counts_all_rows(folder):
+    out = folder / "report.json"
+    words = ["report", folder / "many" / "*.csv", "-t", "left", "--memory", "0GB", "--grid", "1"]
+    done = run(*words, "--json", out, "-o", folder / "page.html", "--save-model", folder / "averaged.json")
+    assert done.exit_code == 0, done.output
+    summary = json.loads(out.read_text())
+    assert summary["dataset"]["rows"] == N
+    assert "counted by DuckDB" in " ".join(summary["notes"])
+    plain = folder / "plain.json"
+    done = run(
+        "report", folder / "train.csv", "-t", "left", "--grid", "0", "--json", plain, "-o", folder / "p.html"
+    )
+    assert done.exit_code == 0, done.output
+    expected = json.loads(plain.read_text())
+    for held, of_rows in zip(summary["variables"], expected["variables"], strict=True):
+        assert held["name"] == of_rows["name"]
+        assert held["level"] == of_rows["level"]
+        assert held["missing"] == of_rows["missing"]
+        assert held["table"] == of_rows["table"]
+    assert load(folder / "averaged.json").variables
+
+
+def test_options_of_reading_are_refused_for_large_files(folder):
+    done = run("report", folder / "train.csv", "-t", "left", "--memory", "0GB", "--drop", "code")
+    assert done.exit_code == 1
+    assert "--drop is for tables that fit" in " ".join(done.output.split())

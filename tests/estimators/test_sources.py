@@ -1,5 +1,6 @@
 """Estimators fitted to tables that an engine holds: the models of the same rows in memory."""
 
+import _thread
 import datetime
 
 import duckdb
@@ -221,3 +222,13 @@ def test_progress_counts_rows_and_an_exception_of_it_stops(rows):
     table = relation(rows)
     with pytest.raises(RuntimeError, match="enough"):
         damier.MODLEncoder(memory_limit=0).fit(table, "label", progress=fail)
+
+
+def test_ctrl_c_ends_between_batches_and_leaves_the_connection_usable(rows, monkeypatch):
+    monkeypatch.setattr("damier.intake.engines.duckdb.BATCH", 2048)
+    connection = duckdb.connect()
+    connection.register("held", rows)
+    table = connection.sql("SELECT * FROM held")
+    with pytest.raises(KeyboardInterrupt):
+        damier.MODLEncoder(memory_limit=0).fit(table, "label", progress=lambda _: _thread.interrupt_main())
+    assert connection.sql("SELECT count(*) FROM held").fetchall() == [(N,)]

@@ -24,6 +24,7 @@ from damier.commands.common import (
     write,
     writing,
 )
+from damier.commands.large import LargeTable, large_table
 from damier.commands.tables import RawOption, check_kind, write_table
 from damier.intake.printable import printable
 
@@ -54,7 +55,11 @@ EPILOG = (
 def report(
     file: Annotated[
         Path | None,
-        typer.Argument(metavar="FILE", help="A table: .csv, .tsv or .parquet.", show_default=False),
+        typer.Argument(
+            metavar="FILE",
+            help="A table: .csv, .tsv or .parquet; a pattern in quotes for several files.",
+            show_default=False,
+        ),
     ] = None,
     target: Annotated[
         str | None, typer.Option("--target", "-t", metavar="COLUMN", help="The column to explain.")
@@ -100,6 +105,14 @@ def report(
         LabelStyle, typer.Option("--labels", help="Intervals as 12 < x ≤ 26, or as ]12, 26].")
     ] = "plain",
     n_jobs: Annotated[int, typer.Option("--n-jobs", "-j", help="Threads; -1 for one per core.")] = -1,
+    memory: Annotated[
+        str,
+        typer.Option(
+            "--memory",
+            metavar="SIZE",
+            help="Memory to use: of a table above a quarter of it, rows are counted and a sample is read.",
+        ),
+    ] = "4GB",
     reading: Any = None,
     missing_target: Annotated[
         MissingTarget,
@@ -119,6 +132,7 @@ def report(
         raise stop("--n-jobs must be at least 1, or -1 for all cores; got 0", WRONG_COMMAND)
     check_kind("--parts", parts)
     others = (json_output, save_model, parts)
+    large: LargeTable | None = None
     if sample:
         if file is not None:
             raise stop("give a FILE or --sample, not both", WRONG_COMMAND)
@@ -128,12 +142,12 @@ def report(
     else:
         if file is None:
             raise stop("which table? Give a FILE, or --sample to try without one", WRONG_COMMAND)
-        page = output or Path(f"{file.stem}-report.html")
+        page = output or Path(f"{file.stem.strip('*') or 'table'}-report.html")
         check_outputs((file,), (page, *others))
-        table = read(file, **reading)
         name = printable(file.name)
-    column = _target_name(table, target)
-    table = _labeled(table, column, missing_target)
+        with data_problems():
+            large = large_table(file, target, memory, n_jobs, show_progress(progress), reading)
+        table = read(file, **reading) if large is None else large.table
 
     from damier.intake import NumericTarget
     from damier.report import (
@@ -158,9 +172,15 @@ def report(
         if hidden > 0:
             console.print(f"... and {hidden:,} more on the page", style="dim")
 
+    if large is None:
+        column = _target_name(table, target)
+        table = _labeled(table, column, missing_target)
     with data_problems():
-        explained = _target(table, column, target_type)
-        inputs = table.drop(column)
+        explained: Target | NumericTarget
+        if large is None:
+            explained, inputs = _target(table, column, target_type), table.drop(column)
+        else:
+            explained, inputs, column = large.target, table, str(target)
         if inputs.n_columns == 0:
             raise ValueError(f"the table has no column beside the target {column!r}")
         options: dict[str, Any] = {
@@ -176,6 +196,8 @@ def report(
         if isinstance(explained, NumericTarget):
             summary = analyze_number(inputs, explained, regressor=classifier, **options)
         else:
+            if large is not None:
+                options |= {"partitions_of_all": large.partitions, "missing": large.missing}
             summary = analyze(inputs, explained, classifier=classifier, grid_seconds=grid, **options)
 
     scores = classifier_line(summary) or regressor_line(summary)

@@ -19,10 +19,9 @@ from damier.intake.engines.source import (
     memory_bytes,
     open_source,
     read_labels,
+    table_bytes,
 )
 
-# Bytes of a value in memory: text takes more than a number.
-_BYTES = {"text": 40}
 _LEAST_ENGINE_MEMORY = 256 * 2**20
 
 
@@ -44,8 +43,7 @@ class Opened:
     @property
     def fits(self) -> bool:
         """Whether the rows take at most a quarter of the memory."""
-        held = sum(_BYTES.get(column.kind, 8) for column in self.source.columns)
-        return held * self.source.n_rows <= self.memory / 4
+        return table_bytes(self.source) <= self.memory / 4
 
     def rows(self, estimator: str) -> tuple[Table, Any, Any]:
         """Read all rows, if they fit: the columns, the target and the weights.

@@ -96,6 +96,8 @@ def analyze(
     n_threads: int = 1,
     keep_model: Callable[[NaiveBayes], None] | None = None,
     keep_columns: Callable[[Summary], None] | None = None,
+    partitions_of_all: Mapping[str, Partition] | None = None,
+    missing: Mapping[str, int] | None = None,
     show: Show = show_nothing,
     say: Callable[[str], None] = lambda _: None,
 ) -> Summary:
@@ -121,6 +123,11 @@ def analyze(
         Called with the averaged naive Bayes of all columns, on the partitions that the summary shows.
     keep_columns : callable, optional
         Called with the summary as far as it is known when the columns are partitioned, before the rest.
+    partitions_of_all : mapping of str to Partition, optional
+        Partitions of the columns on more rows than the table has: the table is a sample then, which
+        statistics, scores, grid and pairs are of.
+    missing : mapping of str to int, optional
+        Missing values of each column; counted in the table by default.
     show : callable, optional
         Opens what shows the progress of a section, as the command line's bar.
     say : callable, optional
@@ -144,7 +151,10 @@ def analyze(
     sections = Sections(n_threads, show, say)
 
     def look(column: Column) -> tuple[Partition, dict[str, Any]]:
-        partition = partition_column(column, target, short_bounds=True)
+        if partitions_of_all is None:
+            partition = partition_column(column, target, short_bounds=True)
+        else:
+            partition = partitions_of_all[column.name]
         statistics = describe_column(column)
         odd = oddity(column, target, partition, statistics)
         return partition, {"statistics": statistics, "odd": odd}
@@ -162,7 +172,7 @@ def analyze(
     known: dict[str, Any] = {
         "dataset": dataset,
         "target": target_name,
-        "missing": {column.name: column.n_missing for column in table},
+        "missing": {column.name: column.n_missing for column in table} if missing is None else missing,
         "columns": columns,
         "notes": table.notes,
         "labels": labels,

@@ -9,7 +9,7 @@ import shutil
 import tempfile
 import time
 import weakref
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -272,7 +272,7 @@ class DuckDBSource:
             finally:
                 reader.close()
 
-    def batches(self, query: str) -> Iterator[Any]:
+    def batches(self, query: str) -> Generator[Any]:
         """Stream the Arrow batches of a query on the view of the source."""
         self.n_scans += 1
         with self._errors():
@@ -365,23 +365,24 @@ class DuckDBSource:
             selected.append(f"{quoted(labels.weight)}::BIGINT AS w")
         query = f"SELECT {', '.join(selected)} FROM {_VIEW}{self._counted(labels)}"
         done, began = 0, time.monotonic()
-        for batch in self.batches(query):
-            codes = _integers(batch, "y", np.int32) if by_class else None
-            weights = None if labels.weight is None else _integers(batch, "w", np.int64)
+        with contextlib.closing(self.batches(query)) as batches:
+            for batch in batches:
+                codes = _integers(batch, "y", np.int32) if by_class else None
+                weights = None if labels.weight is None else _integers(batch, "w", np.int64)
 
-            def add(j: int, batch: Any = batch, codes: Any = codes, weights: Any = weights) -> None:
-                counters[j].add(batch.column(j).to_numpy(zero_copy_only=False), codes, weights)
+                def add(j: int, batch: Any = batch, codes: Any = codes, weights: Any = weights) -> None:
+                    counters[j].add(batch.column(j).to_numpy(zero_copy_only=False), codes, weights)
 
-            done += batch.num_rows
-            if watch is None:
-                for j in range(len(names)):
-                    add(j)
-            else:
-                watch.check()
-                watch.map(add, range(len(names)))
-                speed = done / max(time.monotonic() - began, 1e-9)
-                text = f"Scan {self.n_scans}, columns: {len(names)}, {speed:,.0f} rows/s"
-                watch.report(text, done=done, total=self.n_rows)
+                done += batch.num_rows
+                if watch is None:
+                    for j in range(len(names)):
+                        add(j)
+                else:
+                    watch.check()
+                    watch.map(add, range(len(names)))
+                    speed = done / max(time.monotonic() - began, 1e-9)
+                    text = f"Scan {self.n_scans}, columns: {len(names)}, {speed:,.0f} rows/s"
+                    watch.report(text, done=done, total=self.n_rows)
         return {name: held.counts() for name, held in zip(names, counters, strict=True)}
 
     def profiles(self, column: str, labels: Labels) -> Profiles:

@@ -305,6 +305,11 @@ def memory_bytes(memory_limit: int | str | None) -> int:
     return memory_limit
 
 
+def table_bytes(source: Source) -> int:
+    """Return what the rows would take in memory: 8 bytes per value, 40 per text."""
+    return source.n_rows * sum(40 if column.kind == "text" else 8 for column in source.columns)
+
+
 def need(package: str, extra: str, what: str) -> None:
     """Refuse to go on without a package.
 

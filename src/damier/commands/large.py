@@ -1,0 +1,82 @@
+"""Tables that do not fit into memory, for ``damier report``: partitions from counts, and a sample of rows."""
+
+from __future__ import annotations
+
+import glob
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from damier.fit.sources import FittedColumns
+    from damier.intake import Table, Target
+    from damier.models import Partition
+    from damier.report.analysis import Show
+
+# Compressed columns take several times their bytes in memory: smaller files need not be looked at.
+_PACKED = 16
+_SAMPLE_ROWS = 200_000
+
+
+@dataclass(frozen=True)
+class LargeTable:
+    """A sample of the rows of a table, and partitions of its columns on all of them."""
+
+    table: Table
+    target: Target
+    partitions: Mapping[str, Partition]
+    missing: Mapping[str, int]
+
+
+def large_table(
+    file: Path, target: str | None, memory: str, n_jobs: int, show: Show, reading: Mapping[str, Any]
+) -> LargeTable | None:
+    """Count a table that does not fit a quarter of the memory; None if it does, or cannot be counted.
+
+    Raises
+    ------
+    ValueError
+        If the target is no column or no set of classes, or if options say how to read the table.
+    """
+    from damier.fit.sources import fit_columns, sample_rows_of
+    from damier.intake.engines.source import memory_bytes, open_source, read_labels, table_bytes
+    from damier.search.run import Run, count_threads
+
+    limit = memory_bytes(memory)
+    files = [str(file)] if file.is_file() else glob.glob(str(file), recursive=True)
+    several = len(files) > 1 or (bool(files) and not file.is_file())
+    kinds = {"".join(Path(name).suffixes[-1:]).lower() for name in files}
+    if not files or not kinds <= {".parquet", ".pq", ".csv", ".tsv"}:
+        return None
+    if not several and Path(files[0]).stat().st_size <= limit / 4 / _PACKED:
+        return None
+    threads = count_threads(n_jobs)
+    source = open_source(str(file), memory_limit=max(limit // 2, 1 << 28), threads=threads)
+    assert source is not None
+    if table_bytes(source) <= limit / 4 and not several:
+        return None
+    if target is None:
+        return None
+    given = [name for name, value in reading.items() if value and name != "header"]
+    if given or not reading.get("header", True):
+        raise ValueError(
+            f"--{given[0] if given else 'no-header'} is for tables that fit a quarter of the memory: give a "
+            "larger --memory, or write the columns to be read as Parquet first"
+        )
+    labels = read_labels(source, target)
+    if labels.n_classes < 2:
+        raise ValueError(f"the target {target!r} is constant: every row holds {labels.values[0]!r}")
+    with show("Counting", 0) as progress:
+        run = Run(threads, None, progress)
+        fitted: FittedColumns = run.call(fit_columns, source, labels, short_bounds=True, run=run)
+    table, classes, _ = sample_rows_of(source, labels, _SAMPLE_ROWS, 0)
+    said = (
+        f"{source.n_rows:,} rows: levels and parts are of all of them, counted by {source.engine} in "
+        f"{source.n_scans} scans"
+    )
+    if table.n_rows < source.n_rows:
+        said += f"; statistics, scores, grid and pairs are of a sample of {table.n_rows:,} rows"
+    partitions = {partition.name: partition for partition in fitted.partitions}
+    missing = {name: fact.missing or 0 for name, fact in zip(partitions, fitted.facts, strict=True)}
+    return LargeTable(replace(table, notes=(said,)), classes, partitions, missing)
