@@ -22,6 +22,7 @@ TITLES = {
     "balls": "Balls on a graph",
     "linf": "LINF",
     "sql": "Models as SQL",
+    "engines": "Tables beyond memory",
     "estimators": "Time of each estimator",
     "cold_start": "The first minute",
     "hostile": "Hostile inputs",
