@@ -221,7 +221,9 @@ def large(record: Record, options: argparse.Namespace) -> None:
 
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory(prefix="damier-engines-") as temporary:
-        parts = {"fits": fits, "growth": growth}
+        from benchmarks.elsewhere import spark, sql
+
+        parts = {"fits": fits, "growth": growth, "sql": sql, "spark": spark}
         if "--rows" in sys.argv:
             parts = {"large": large}
         run(

@@ -69,6 +69,13 @@ class Opened:
             table = table.drop(self.weight)
         return table, y, weights
 
+    def sampled(self, n_rows: int, seed: int) -> tuple[Table, Any]:
+        """Draw rows by their hash, all if they fit: the columns and the target."""
+        if self.fits:
+            return self.rows("")[:2]
+        held = self.source.sample([column.name for column in self.source.columns], n_rows, seed)
+        return held.drop(self.target), self._values(held[self.target])
+
     def _values(self, column: Column) -> Any:
         """Values of a column that was collected, whole numbers as integers."""
         if isinstance(column, CategoricalColumn):

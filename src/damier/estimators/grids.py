@@ -20,8 +20,11 @@ from damier.estimators._base import (
 )
 from damier.estimators._regressor import TableRegressor
 from damier.estimators._sklearn import Interval, fit_context
+from damier.estimators._sources import Opened, open_training
 from damier.fit.grids import FoundGrids, find_grids, fit_pairs
 from damier.fit.regression_grids import fit_number_pairs, fit_regression_grid
+from damier.fit.source_grids import SAMPLE_ROWS, find_source_grids
+from damier.fit.sources import ColumnFacts, chosen_columns
 from damier.intake import NumericTarget, Table, TargetType, read_any_target, read_table
 from damier.intake.frames import as_frame, make_frame
 from damier.intake.target import name_of
@@ -77,10 +80,32 @@ class _GridParameters(WithSummary):
 class _GridEstimator(_GridParameters, TableClassifier):
     """What both classifiers share: the search."""
 
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **_GridParameters._parameter_constraints,
+        "memory_limit": [Integral, str, None],
+    }
+
+    sample_rows_: int | None
+
+    def __init__(
+        self,
+        *,
+        time_limit: float | None = None,
+        effort: int | None = None,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        memory_limit: int | str | None = None,
+    ) -> None:
+        super().__init__(time_limit=time_limit, effort=effort, random_state=random_state, n_jobs=n_jobs)
+        self.memory_limit = memory_limit
+
     def _search(
         self, X: Any, y: Any, sample_weight: Any, progress: ProgressCallback | None, n_diverse: int = 0
     ) -> FoundGrids:
-        training = self._read_training(X, y, sample_weight)
+        opened = self._open_source(X, y, sample_weight)
+        if opened is not None and not opened.fits:
+            return self._search_source(opened, progress, n_diverse)
+        training = self._read_training(opened or X, y, sample_weight)
         require_two_classes(training.target)
         run = self._new_run(progress)
         found = run.call(
@@ -98,6 +123,34 @@ class _GridEstimator(_GridParameters, TableClassifier):
         self.grid_ = found.best.in_library(training.table.library)
         self.n_starts_ = found.n_starts
         self.search_ended_ = run.ended
+        self.sample_rows_ = None
+        return found
+
+    def _search_source(self, opened: Opened, progress: ProgressCallback | None, n_diverse: int) -> FoundGrids:
+        """Search on a sample of rows that an engine holds, and count the cells on all of them."""
+        run = self._new_run(progress)
+
+        def search() -> tuple[FoundGrids, int]:
+            require_two_classes(opened.labels, opened.target)
+            return find_source_grids(
+                opened.source,
+                opened.labels,
+                effort=self.effort,
+                seed=seed_of(self.random_state),
+                n_diverse=n_diverse,
+                run=run,
+            )
+
+        found, self.sample_rows_ = run.call(search)
+        columns = chosen_columns(opened.source, opened.labels)
+        self.classes_ = opened.labels.classes
+        self._keep_names([column.name for column in columns])
+        facts = [ColumnFacts("numeric" if c.numeric else "categorical", None, None) for c in columns]
+        self._keep_source_facts(self._names, facts)
+        self.grid_ = found.best
+        self.n_starts_ = found.n_starts
+        self.search_ended_ = run.ended
+        self.source_ = opened.use(sample_rows=self.sample_rows_)
         return found
 
 
@@ -157,6 +210,10 @@ class DataGridClassifier(_GridSelector, _GridEstimator):
         Seed of the starts. None is one fixed seed: the same data give the same grid.
     n_jobs : int, optional
         Threads; None for one, -1 for one per core. The grid does not depend on it.
+    memory_limit : int or str, optional
+        Bytes, or text such as "4GB", for tables that an engine holds; None is 4 GB. A table of at most a
+        quarter of it is read whole. Of a larger one the grid is sought on a sample of the rows, and its cells
+        are counted on all of them.
 
     Attributes
     ----------
@@ -172,6 +229,10 @@ class DataGridClassifier(_GridSelector, _GridEstimator):
         Starts the search made.
     search_ended_ : {"complete", "time limit", "interrupted"}
         How the search ended.
+    sample_rows_ : int or None
+        Rows of the sample that the grid was sought on; None if it was sought on all rows.
+    source_ : object or None
+        What was asked of the engine that holds the table, if one does.
     n_features_in_, feature_names_in_
         As everywhere in scikit-learn.
 
@@ -208,9 +269,12 @@ class DataGridClassifier(_GridSelector, _GridEstimator):
         Parameters
         ----------
         X : data frame, 2-D array or dict of columns
-            pandas, polars, pyarrow, NumPy. Missing values and infinities are values like any others.
+            pandas, polars, pyarrow, NumPy. Missing values and infinities are values like any others. Or a
+            table that an engine holds: the name of files, a DuckDB relation, a Spark DataFrame, an ibis
+            table.
         y : array-like of shape (n_samples,)
-            Classes: integers, booleans or text.
+            Classes: integers, booleans or text. Of a table that an engine holds, the name of a column; so are
+            the weights.
         sample_weight : array-like of shape (n_samples,), optional
             Frequencies, whole numbers: the grid is that of the rows repeated so often, and the search takes
             as long.
@@ -236,7 +300,7 @@ class DataGridEnsembleClassifier(_GridEstimator):
 
     Parameters
     ----------
-    time_limit, effort, random_state, n_jobs
+    time_limit, effort, random_state, n_jobs, memory_limit
         As in `DataGridClassifier`.
     n_grids : int, default=200
         Starts on random subsets of the variables; about as many grids are averaged.
@@ -254,7 +318,7 @@ class DataGridEnsembleClassifier(_GridEstimator):
     summary_ : frame
         As in `DataGridClassifier`, with the weight of the grids that use each column; parts are those of
         ``grid_``.
-    classes_, model_, n_starts_, search_ended_, n_features_in_, feature_names_in_
+    classes_, model_, n_starts_, search_ended_, sample_rows_, source_, n_features_in_, feature_names_in_
         As in `DataGridClassifier`.
 
     Examples
@@ -279,8 +343,15 @@ class DataGridEnsembleClassifier(_GridEstimator):
         effort: int | None = None,
         random_state: Any = None,
         n_jobs: int | None = None,
+        memory_limit: int | str | None = None,
     ) -> None:
-        super().__init__(time_limit=time_limit, effort=effort, random_state=random_state, n_jobs=n_jobs)
+        super().__init__(
+            time_limit=time_limit,
+            effort=effort,
+            random_state=random_state,
+            n_jobs=n_jobs,
+            memory_limit=memory_limit,
+        )
         self.n_grids = n_grids
 
     @fit_context(prefer_skip_nested_validation=True)
@@ -427,7 +498,10 @@ def rank_pairs(
     Parameters
     ----------
     X : data frame, 2-D array or dict of columns
+        Or a table that an engine holds, as in `DataGridClassifier`: of one that takes more than a gigabyte,
+        about 200,000 rows are looked at.
     y : array-like of shape (n_samples,)
+        Of a table that an engine holds, the name of a column.
         Classes or numbers.
     target : {"auto", "number", "classes"}, default="auto"
         What ``y`` is, as in `MODLEncoder`.
@@ -459,11 +533,13 @@ def rank_pairs(
     >>> pairs["first"][0], pairs["second"][0], round(pairs["gain"][0], 1)
     ('x0', 'x2', 0.8)
     """
-    table, read = read_table(X), read_any_target(y, target)
+    seed = seed_of(random_state)
+    opened = open_training(X, y, threads=count_threads(n_jobs))
+    table, y = (read_table(X), y) if opened is None else opened.sampled(SAMPLE_ROWS, seed)
+    read = read_any_target(y, target)
     if table.n_rows != len(read.codes):
         raise ValueError(f"X has {table.n_rows} rows and y has {len(read.codes)}: give one target per row.")
     run = Run(count_threads(n_jobs), time_limit, progress)
-    seed = seed_of(random_state)
     if isinstance(read, NumericTarget):
         require_two_values(read)
         pairs = run.call(fit_number_pairs, table, read, effort=effort, seed=seed, run=run)

@@ -189,6 +189,26 @@ def test_duckdb_is_streamed_and_what_has_no_connection_is_refused():
         open_source(ibis.table({"x": "float64"}, name="t"))
 
 
+def test_the_model_is_that_of_the_stream(table, streamed, monkeypatch):
+    import damier
+    from damier.deploy.json import dumps
+    from damier.search import counted
+
+    monkeypatch.setattr(ibis_source, "MOST_VALUES", 1000)
+    monkeypatch.setattr(counted, "MOST_VALUES", 1000)
+    names = ["x", "cauchy", "big", "few", "single", "word", "label"]
+    found = damier.MODLEncoder(memory_limit=0).fit(IbisSource(table.select(*names)), "label")
+    expected = damier.MODLEncoder(memory_limit=0).fit(_chosen(streamed, names), "label")
+    assert dumps(found) == dumps(expected)
+    assert found.source_.engine == f"{table.get_backend().name} through ibis"
+
+
+def _chosen(streamed, names):
+    from damier.intake.engines.duckdb import DuckDBSource
+
+    return DuckDBSource(streamed.relation.project(", ".join(names)), connection=streamed.connection)
+
+
 @pytest.mark.parametrize("weight", [None, "times"])
 def test_cells_of_a_grid(table, streamed, weight):
     """Against the parts that the partitions themselves give, row by row."""

@@ -208,6 +208,20 @@ def test_predictions_are_those_of_the_model_bit_by_bit(spark, path):
         spark_predict(frame.drop("single"), encoder)
 
 
+def test_the_model_is_that_of_the_files(spark, path):
+    import damier
+    from damier.deploy.json import dumps
+
+    names = ["x", "whole", "day", "word.s `", "flag", "label"]
+    pq.write_table(pq.read_table(path, columns=names), path + "3.parquet")
+    frame = spark.read.parquet(path + "3.parquet").repartition(3)
+    found = damier.MODLEncoder(memory_limit=0).fit(frame, "label")
+    assert dumps(found) == dumps(damier.MODLEncoder(memory_limit=0).fit(path + "3.parquet", "label"))
+    assert found.source_.engine == "Spark"
+    with pytest.raises(ValueError, match="y must be the name of a column"):
+        damier.MODLEncoder().fit(frame, pq.read_table(path)["label"].to_pylist())
+
+
 CLUSTER = """
 import sys
 import numpy as np

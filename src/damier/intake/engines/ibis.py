@@ -16,6 +16,7 @@ import functools
 import hashlib
 import importlib
 import math
+import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -92,6 +93,19 @@ def open_ibis(table: Any) -> Source:
     return IbisSource(table)
 
 
+def _for_all_threads(connection: Any) -> Any:
+    """Connect again to a database of SQLite, whose connections are each for one thread.
+
+    One that is in memory is copied.
+    """
+    ibis = importlib.import_module("ibis")
+    path = connection.con.execute("PRAGMA database_list").fetchone()[2]
+    other = sqlite3.connect(path or ":memory:", check_same_thread=False)
+    if not path:
+        connection.con.backup(other)
+    return ibis.sqlite.from_connection(other)
+
+
 def _backend(table: Any) -> Any:
     ibis = importlib.import_module("ibis")
     try:
@@ -113,6 +127,9 @@ class IbisSource:
         need("sqlglot", "sql", "counting by SQL")
         self.table = table
         self.connection = _backend(table)
+        if self.connection.name == "sqlite":
+            self.connection = _for_all_threads(self.connection)
+            table = table.unbind()
         self.dialect = str(self.connection.name)
         self.engine = f"{self.dialect} through ibis"
         self.n_scans = 0
@@ -448,7 +465,7 @@ class IbisSource:
             limit = int(share * 2**62)
             kept = self._hashed(f"damier_hash({int(seed)}, {listed}) < {limit}", listed)
         else:
-            kept = chosen.sample(share, method="row", seed=seed).to_pyarrow()
+            kept = self.connection.to_pyarrow(chosen.sample(share, method="row", seed=seed))
         return read_table(kept)
 
     def _hashed(self, condition: str, listed: str) -> Any:
@@ -459,7 +476,7 @@ class IbisSource:
     def collect(self, columns: Sequence[str]) -> Table:
         """Read all rows."""
         self.n_scans += 1
-        return read_table(self.table.select(*columns).to_pyarrow())
+        return read_table(self.connection.to_pyarrow(self.table.select(*columns)))
 
 
 class _Fetched:

@@ -218,12 +218,12 @@ class Source(Protocol):
 
 
 def is_source(X: Any) -> bool:
-    """Return whether X is a table that an engine holds, or the name of files, without opening it.
+    """Return whether X is a table that an engine holds, a `Source`, or the name of files; without opening it.
 
     >>> is_source("visits/*.parquet"), is_source([[1.0]])
     (True, False)
     """
-    return _recognised(X) is not None
+    return _recognised(X) is not None or isinstance(getattr(X, "n_scans", None), int)
 
 
 def _recognised(X: Any) -> str | None:

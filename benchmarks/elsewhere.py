@@ -1,0 +1,137 @@
+"""Tables counted elsewhere: on Spark, and by plain SQL through ibis. Parts of ``benchmarks.engines``."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.engines import COLUMNS, write_parquet
+from benchmarks.records import Record
+from damier.intake.engines.prebins import ALL, exact_binning, only_binning, refined_binning
+from damier.intake.engines.source import open_source, read_labels
+
+ROWS = 1_000_000
+NAMES = [f"x{j}" for j in range(COLUMNS)]
+
+
+def _seconds_of(pid: int) -> float:
+    """Return the CPU seconds of a process, of those it started, and of those that they started."""
+    ticks = os.sysconf("SC_CLK_TCK")
+    parents: dict[int, int] = {}
+    used: dict[int, float] = {}
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                fields = (entry / "stat").read_text().rpartition(")")[2].split()
+            except OSError:
+                continue  # it ended meanwhile
+            parents[int(entry.name)] = int(fields[1])
+            used[int(entry.name)] = sum(map(int, fields[11:15])) / ticks
+    family = {pid}
+    while grown := {child for child, parent in parents.items() if parent in family} - family:
+        family |= grown
+    return sum(used.get(one, 0.0) for one in family)
+
+
+def _timed(work: Callable[[], Any]) -> tuple[float, Any]:
+    begun = _seconds_of(os.getpid())
+    result = work()
+    return _seconds_of(os.getpid()) - begun, result
+
+
+def spark(record: Record, options: argparse.Namespace) -> None:
+    """Compare the scans of a Spark DataFrame with Spark's own sum of the same columns."""
+    from pyspark.sql import SparkSession
+
+    session = (
+        SparkSession.builder.master("local[2]")
+        .config("spark.ui.enabled", "false")
+        .config("spark.ui.showConsoleProgress", "false")
+        .config("spark.sql.shuffle.partitions", "2")
+        .config("spark.driver.memory", "2g")
+        .getOrCreate()
+    )
+    session.sparkContext.setLogLevel("OFF")
+    n_rows = 100_000 if options.quick else ROWS
+    with tempfile.TemporaryDirectory(prefix="damier-engines-") as folder:
+        write_parquet(Path(folder), n_rows)
+        frame = session.read.parquet(folder)
+        sums = [f"sum({name})" for name in NAMES]
+        frame.selectExpr(*sums).collect()  # compiles
+        # Anew: Spark keeps what it shuffled for a frame that was collected before.
+        scan, _ = _timed(lambda: session.read.parquet(folder).selectExpr(*sums).collect())
+        source: Any = open_source(frame)
+        title = f"Spark in one process, {n_rows:,} rows x {COLUMNS} columns"
+        columns = ["scan", "CPU s", "of a bare scan", "bytes to the driver"]
+        record.row(title, columns, ["sum of all columns", f"{scan:.1f}", "1", "-"])
+        for target in ("two", "ten"):
+            labels = read_labels(source, target)
+            spent, first = _timed(
+                lambda labels=labels: source.count(
+                    dict.fromkeys(NAMES, ALL), labels, by_class=False, values=True
+                )
+            )
+            if target == "two":
+                cells = [
+                    "1: leading bits",
+                    f"{spent:.1f}",
+                    f"{spent / scan:.2f}",
+                    f"{source.bytes_fetched:,}",
+                ]
+                record.row(title, columns, cells)
+            bins = {name: _binning(first[name]) for name in NAMES}
+            spent, _ = _timed(lambda labels=labels, bins=bins: source.count(bins, labels))
+            cells = [f"2: bins by class, {labels.n_classes} classes", f"{spent:.1f}", f"{spent / scan:.2f}"]
+            record.row(title, columns, [*cells, f"{source.bytes_fetched:,}"])
+        record.close(title, "CPU seconds of Spark's JVM, its Python workers and the driver together.")
+    session.stop()
+
+
+def _binning(counts: Any) -> Any:
+    return refined_binning(ALL, counts) if counts.values is None else exact_binning(counts.values)
+
+
+def sql(record: Record, options: argparse.Namespace) -> None:
+    """Compare GROUP BY queries with the stream of DuckDB, column by column, both on DuckDB."""
+    import ibis
+
+    from damier.intake.engines.ibis import IbisSource
+    from damier.search.counted import KernelCounter
+
+    n_rows = 100_000 if options.quick else ROWS
+    with tempfile.TemporaryDirectory(prefix="damier-engines-") as folder:
+        path = write_parquet(Path(folder), n_rows)
+        connection = ibis.duckdb.connect()
+        connection.con.execute("SET threads = 1")
+        connection.con.execute(f"CREATE VIEW t AS SELECT * FROM '{path}'")
+        asked, streamed = IbisSource(connection.table("t")), open_source(path, threads=1)
+        assert streamed is not None
+        labels = read_labels(streamed, "two")
+        title = f"SQL on DuckDB against its stream, {n_rows:,} rows, one thread"
+        columns = ["column", "distinct values", "SQL: CPU s of three scans", "stream", "ratio"]
+        streamed.count({NAMES[0]: ALL}, labels, counter=KernelCounter)  # compiles
+        ratios = []
+        for name in ("x0", "x1", "x2", "x8", "x10", "x16", "x17", "x18"):
+            spent = []
+            for source in (asked, streamed):
+                begun = time.process_time()
+                first = source.count({name: ALL}, labels, by_class=False, values=True, counter=KernelCounter)
+                bins = _binning(first[name])
+                second = source.count({name: bins}, labels, counter=KernelCounter)
+                kept = np.arange(bins.n_bins) % 100 == 0
+                near = only_binning(refined_binning(bins, second[name], kept), kept)
+                source.count({name: near}, labels, counter=KernelCounter)
+                spent.append(time.process_time() - begun)
+            values = first[name].values
+            ratios.append(spent[0] / spent[1])
+            many = "many" if values is None else f"{len(values):,}"
+            cells = [name, many, f"{spent[0]:.2f}", f"{spent[1]:.2f}", f"{ratios[-1]:.1f}"]
+            record.row(title, columns, cells)
+        record.close(title)
