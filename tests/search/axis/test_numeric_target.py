@@ -138,7 +138,7 @@ def test_the_target_is_cut_at_the_least_cost():
         counts = rng.integers(0, 6, (rng.integers(2, 9), 3))
         counts[counts.sum(axis=1) == 0, 0] = 1
         axis, first = axis_of_counts(counts)
-        penalty = np.cumsum(rng.uniform(0.1, 3, len(counts)))
+        penalty = np.cumsum(np.sort(rng.uniform(0.1, 3, len(counts)))[::-1])  # growing and concave
         starts = first[cut_target(axis.cls, axis.cnt, axis.ptr, penalty, factorial_table(200))]
 
         def cost(labels, counts=counts, penalty=penalty):
@@ -150,6 +150,37 @@ def test_the_target_is_cut_at_the_least_cost():
 
         starts[0] = 0
         assert cost(labels_of(starts, len(counts))) == pytest.approx(min(map(cost, all_cuts(len(counts)))))
+
+
+def test_more_intervals_of_the_target_are_cut_at_the_least_cost():
+    """The same, against a dynamic programme over all numbers of intervals."""
+    rng = np.random.default_rng(11)
+    numbers = set()
+    for trial in range(20):
+        n = 30
+        rate = 1 + 9 * (np.arange(n)[:, None] * (1, 2, 4)[trial % 3] // 10 % 3 == np.arange(3))
+        counts = rng.poisson(rate * (0.3, 2.0)[trial % 2])
+        counts[counts.sum(axis=1) == 0, 0] = 1
+        parts = counts.sum(axis=0)
+        penalty = np.cumsum([0, *(np.log1p(parts / k).sum() for k in range(1, n))])
+        table = factorial_table(2000)
+        price = {
+            (a, b): table[(held := counts[a:b].sum(axis=0)).sum()] - table[held].sum()
+            for a in range(n)
+            for b in range(a + 1, n + 1)
+        }
+        least = [0.0] + [np.inf] * n
+        best = np.inf
+        for k in range(n):
+            least = [min((least[a] + price[a, b] for a in range(b)), default=np.inf) for b in range(n + 1)]
+            best = min(best, least[n] + penalty[k])
+        axis, first = axis_of_counts(counts)
+        starts = first[cut_target(axis.cls, axis.cnt, axis.ptr, penalty, table)]
+        starts[0] = 0
+        found = sum(price[a, b] for a, b in zip(starts, [*starts[1:], n], strict=True))
+        assert found + penalty[len(starts) - 1] == pytest.approx(best, abs=1e-9)
+        numbers.add(len(starts))
+    assert len(numbers) > 3
 
 
 @pytest.mark.parametrize("ordered", [True, False])

@@ -23,7 +23,15 @@ from damier.search.axis.ordered import Search
 from damier.search.axis.rows import Axis, axis_in_order, axis_of_counts
 from damier.search.axis.unordered import search_unordered
 from damier.search.axis.values import elements_of_counts, elements_of_rows
-from damier.search.kernels import CodeArray, FloatArray, IntArray, factorial_table, kernel, log_factorial
+from damier.search.kernels import (
+    CodeArray,
+    FloatArray,
+    IntArray,
+    allocating_inner,
+    factorial_table,
+    kernel,
+    log_factorial,
+)
 
 # Blocks of values that the turns are taken on: of the target, and of an input in order.
 _TARGET_BLOCKS = 256
@@ -32,14 +40,18 @@ _INPUT_BLOCKS = 256
 _STARTS = (2, 4, 8, 16, 32, 64)
 # How many of the partitions that the starts end in are improved value by value. Of many rows the best
 # alone, in two turns: large blocks leave little to gain.
-_MOST_IMPROVED = 2
+_MOST_IMPROVED = 4
 _MANY_ROWS = 1 << 17
 # Most turns of two axes: they gain each time, so that this is never met but for rounding.
 _MOST_TURNS = 50
 _LEAST_GAIN = 1e-7
+# Cost differences below this are rounding.
+_RESOLUTION = 1e-9
 # Beyond these, improvements do not merge three parts, and move a cut by no more than so many elements.
 _MANY_ELEMENTS = 1 << 15
 _REACH = 4096
+# An input of no more elements is searched exactly.
+_MOST_EXACT = 1 << 11
 # Never more parts of an axis than this.
 _MOST_PARTS = 1 << 12
 # All intervals of the target are tried up to this many values of both axes, if that takes few steps.
@@ -102,7 +114,7 @@ def target_axis(codes: CodeArray, n_values: int, weights: IntArray | None = None
     codes = np.ascontiguousarray(codes, dtype=np.int32)
     sizes = _sums(codes, weights, n_values)
     order = _rows_in_order(codes, n_values)
-    blocks = equal_blocks(sizes, _TARGET_BLOCKS)
+    blocks = value_blocks(sizes, _TARGET_BLOCKS)
     row_blocks = labels_of(blocks, n_values)[codes]
     return TargetAxis(codes, sizes, order, codes[order].astype(np.float64), weights, blocks, row_blocks)
 
@@ -211,7 +223,7 @@ class _Variable:
         self.null_cost = regression_cost([[self.total]], self.n_priced)
         self.logs = factorial_table(self.total + 1)
         self.in_order: tuple[FloatArray, CodeArray, IntArray | None] | None = None
-        blocks = equal_blocks(self.sizes, _INPUT_BLOCKS) if ordered else np.arange(n_values)
+        blocks = value_blocks(self.sizes, _INPUT_BLOCKS) if ordered else np.arange(n_values)
         self.block_of = labels_of(blocks, n_values)
         self.n_blocks = len(blocks)
         n_columns = len(target.blocks)
@@ -277,8 +289,7 @@ class _Variable:
             labels, by_interval, _ = self._parts_for(np.add.reduceat(self.table, starts, axis=1))
             if len(by_interval) == 1:
                 break
-            by_block = np.zeros((len(by_interval), self.table.shape[1]), np.int64)
-            np.add.at(by_block, labels, self.table)
+            by_block = _sums_by_label(self.table, labels, len(by_interval))
             starts = self._intervals_for(by_block)
             cost = regression_cost(np.add.reduceat(by_block, starts, axis=1), self.n_priced)
             if best is not None and cost >= best.cost - _LEAST_GAIN:
@@ -350,7 +361,12 @@ class _Variable:
         starts = np.flatnonzero(np.diff(state.labels, prepend=-1))
         axis, first = axis_in_order(values, interval_of[codes], n_classes, weights)
         penalty = interval_penalties(self.total, _MOST_PARTS)
-        return labels_of(_improve(axis, first, n_classes - 1, penalty, starts), self.n_values)
+        tried = [_improve(axis, first, n_classes - 1, penalty, starts)]
+        if axis.n_elements <= _MOST_EXACT:
+            exact = search_exact(axis, penalty[: axis.n_elements], prove=False, guess=len(starts))
+            tried.append(first[exact.starts].astype(np.int64))
+        labelled = [labels_of(one, self.n_values) for one in tried]
+        return min(labelled, key=lambda one: self._cost(one, state.starts))
 
     def _improved_intervals(self, labels: IntArray, starts: IntArray) -> IntArray:
         """Improve the target's intervals against the input's parts."""
@@ -439,6 +455,15 @@ def counts_by_interval(target: TargetAxis, parts: IntArray, n_parts: int, starts
     return _sums(keys, target.weights, n_parts * n_intervals).reshape(n_parts, n_intervals)
 
 
+def _sums_by_label(table: IntArray, labels: IntArray, n_labels: int) -> IntArray:
+    """Add up the rows of a table that have one label; a label of -1 has nothing to add."""
+    order = np.argsort(labels, kind="stable")
+    sums: IntArray = np.add.reduceat(
+        table[order], np.searchsorted(labels[order], np.arange(n_labels)), axis=0
+    )
+    return sums
+
+
 def _interval_sizes(rows: IntArray, most: int) -> FloatArray:
     """Price of J = 1 .. ``most`` intervals of the target: how the rows of each part lie over them."""
     penalty = np.zeros(most)
@@ -455,7 +480,7 @@ def cut_target(cls: CodeArray, cnt: IntArray, ptr: IntArray, penalty: FloatArray
     cls, cnt, ptr
         Elements of an `Axis`, whose classes are parts of the input.
     penalty
-        ``penalty[J - 1]`` is the price of J intervals, growing in J.
+        ``penalty[J - 1]`` is the price of J intervals, growing and concave in J.
     lf
         What `log_factorial` reads.
 
@@ -484,34 +509,57 @@ def cut_target(cls: CodeArray, cnt: IntArray, ptr: IntArray, penalty: FloatArray
                 inside += log_factorial(lf, held + cnt[i]) - log_factorial(lf, held)
             cost[b + 1, a] = log_factorial(lf, rows) - inside
         floor += cost[a + 1, a]
-    # Joining intervals never lowers their cost, so that ``floor`` is the least there is without a penalty.
-    least = np.empty((penalty.shape[0] + 1, n + 1), np.float64)
-    parent = np.zeros((penalty.shape[0] + 1, n + 1), np.int32)
-    least[1, :] = cost[:, 0]
-    best = penalty[0] + cost[n, 0]
-    n_best = 1
-    for k in range(2, penalty.shape[0] + 1):
-        if penalty[k - 1] + floor >= best:
-            break
-        for b in range(k, n + 1):
-            value = np.inf
-            found = k - 1
-            for a in range(k - 1, b):
-                tried = least[k - 1, a] + cost[b, a]
-                if tried < value:
-                    value = tried
-                    found = a
-            least[k, b] = value
-            parent[k, b] = found
-        if penalty[k - 1] + least[k, n] < best - 1e-9:
-            best = penalty[k - 1] + least[k, n]
-            n_best = k
-    starts = np.zeros(n_best, np.int64)
-    end = n
-    for k in range(n_best, 1, -1):
-        end = parent[k, end]
-        starts[k - 1] = end
-    return starts
+    # Joining intervals never lowers their cost: ``floor`` is the least there is without a price of J. The
+    # price is concave in J, so its tangent at J lies above it: what is cheapest under the tangent costs no
+    # more than the least that J intervals can, and J itself need not be looked at any more.
+    most = min(penalty.shape[0], n)
+    lower = penalty[:most] + floor
+    best = lower[0] = penalty[0] + cost[n, 0]
+    parent = np.zeros(n + 1, np.int64)
+    starts = np.zeros(1, np.int64)
+    while True:
+        at = np.argmin(lower)
+        if lower[at] >= best - _RESOLUTION:
+            return starts
+        slope = penalty[at] - penalty[at - 1]
+        value, n_parts = _solve(cost, slope, parent)
+        for k in range(1, most):
+            lower[k] = max(lower[k], penalty[k] + value - slope * (k + 1))
+        lower[at] = np.inf
+        if n_parts <= most:
+            total = value - slope * n_parts + penalty[n_parts - 1]
+            if total < best - _RESOLUTION:
+                best = total
+                starts = np.zeros(n_parts, np.int64)
+                end = n
+                for k in range(n_parts - 1, -1, -1):
+                    end = parent[end]
+                    starts[k] = end
+
+
+@allocating_inner
+def _solve(cost: FloatArray, slope: float, parent: IntArray) -> tuple[float, int]:
+    """Find the intervals of least cost at ``slope`` each; return their cost and number.
+
+    ``cost[b, a]`` is that of the interval a .. b - 1; ``parent[b]`` is set to where the last interval up to b
+    begins.
+    """
+    n = parent.shape[0] - 1
+    least = np.empty(n + 1, np.float64)
+    number = np.zeros(n + 1, np.int64)
+    least[0] = 0.0
+    for b in range(1, n + 1):
+        value = np.inf
+        found = 0
+        for a in range(b):
+            tried = least[a] + cost[b, a]
+            if tried < value:
+                value = tried
+                found = a
+        least[b] = value + slope
+        number[b] = number[found] + 1
+        parent[b] = found
+    return least[n], number[n]
 
 
 @kernel
@@ -561,6 +609,37 @@ def equal_blocks(sizes: IntArray, most: int) -> IntArray:
     before = np.cumsum(sizes) - sizes
     middle = before + sizes // 2
     return np.unique(np.minimum(middle * most // sizes.sum(), most - 1), return_index=True)[1]
+
+
+def value_blocks(sizes: IntArray, most: int) -> IntArray:
+    """Return where blocks of values begin: about ``most``, and a frequent value is a block of its own.
+
+    >>> value_blocks(np.array([1, 1, 1, 9, 1, 1, 1, 1, 1]), 3)
+    array([0, 3, 4])
+    """
+    if len(sizes) <= most:
+        return np.arange(len(sizes))
+    total = int(sizes.sum())
+    rows = -(-total // most)
+    frequent = max(rows // 4, 2 * total // len(sizes) + 1)
+    starts: IntArray = _block_starts(np.ascontiguousarray(sizes), rows, frequent)
+    return starts
+
+
+@kernel
+def _block_starts(sizes: IntArray, rows: int, frequent: int) -> IntArray:
+    """Close a block at ``rows`` rows; a value of at least ``frequent`` rows is a block of its own."""
+    starts = np.empty(sizes.shape[0], np.int64)
+    n_blocks = 0
+    held = rows
+    for value in range(sizes.shape[0]):
+        own = sizes[value] >= frequent
+        if held >= rows or own:
+            starts[n_blocks] = value
+            n_blocks += 1
+            held = 0
+        held = rows if own else held + sizes[value]
+    return starts[:n_blocks].copy()
 
 
 def _sums(keys: IntArray | CodeArray, weights: IntArray | None, size: int) -> IntArray:
