@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import damier
+from damier.deploy import write_groups
 from damier.deploy.json import dumps
 
 N = 90_000
@@ -232,3 +233,22 @@ def test_ctrl_c_ends_between_batches_and_leaves_the_connection_usable(rows, monk
     with pytest.raises(KeyboardInterrupt):
         damier.MODLEncoder(memory_limit=0).fit(table, "label", progress=lambda _: _thread.interrupt_main())
     assert connection.sql("SELECT count(*) FROM held").fetchall() == [(N,)]
+
+
+def test_all_values_are_written_with_their_groups(rows, tmp_path):
+    table = relation(rows, ["word", "label"])
+    path = str(tmp_path / "words.parquet")
+    every = damier.MODLEncoder(memory_limit=0).fit(table, "label").partitions_["word"]
+    with pytest.warns(UserWarning, match="most frequent"):
+        few = damier.MODLEncoder(memory_limit=0, max_values=50).fit(table, "label").partitions_["word"]
+    n_values = write_groups(table, "label", few, path)
+    written = pq.read_table(path)
+    assert n_values == written.num_rows == sum(map(len, every.groups))
+    part_of = dict(zip(written["word"].to_pylist(), written["part"].to_pylist(), strict=True))
+    listed = [v for group in few.groups for v in group]
+    assert [part_of[v] for v in listed] == few.apply(listed).tolist()
+    column = rows.column("word").to_pylist()
+    assert [part_of[v] for v in column] == [int(p) for p in every.apply(column)]
+    with pytest.raises(ValueError, match="are not those of X"):
+        write_groups(relation(rows.slice(0, N // 2), ["word", "label"]), "label", few, path)
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["words.parquet"]

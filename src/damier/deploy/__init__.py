@@ -11,13 +11,15 @@ HOME_OF = {
     "save": "damier.deploy.json",
     "spark_predict": "damier.deploy.spark",
     "to_sql": "damier.deploy.sql",
+    "write_groups": "damier.fit.sources",
 }
 
-__all__ = ["load", "save", "spark_predict", "to_sql"]
+__all__ = ["load", "save", "spark_predict", "to_sql", "write_groups"]
 
 if TYPE_CHECKING:
     from damier.deploy.json import load, save
     from damier.deploy.spark import spark_predict
     from damier.deploy.sql import to_sql
+    from damier.fit.sources import write_groups
 
 __getattr__, __dir__ = lazy_names(__name__, HOME_OF)

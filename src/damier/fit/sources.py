@@ -15,7 +15,15 @@ from damier.fit.naive_bayes import Averaging, EvidenceOf, weight_variables
 from damier.fit.partitions import Search
 from damier.intake import Target, as_categorical
 from damier.intake.engines.prebins import Counts
-from damier.intake.engines.source import Labels, Profiles, Source, SourceColumn, categories
+from damier.intake.engines.source import (
+    Labels,
+    Profiles,
+    Source,
+    SourceColumn,
+    categories,
+    open_source,
+    read_labels,
+)
 from damier.intake.factorize import sorted_categories
 from damier.intake.frames import nested_error
 from damier.intake.table import Column, IntArray, NumericColumn, Table
@@ -269,6 +277,76 @@ def group_source(
     )
     n_distinct = n_values - (None in listed.values)
     return partition, ColumnFacts("categorical", n_missing, n_distinct), left_out
+
+
+def write_groups(
+    X: Any, target: str, partition: GroupPartition, path: str, *, sample_weight: str | None = None
+) -> int:
+    """Write all values of a column with their groups to a Parquet file, those too that a model does not list.
+
+    The engine that holds the table writes the file: however many values there are, they never come here.
+
+    Parameters
+    ----------
+    X : source
+        The table that was fitted: files or a DuckDB relation.
+    target : str
+        Its target.
+    partition : GroupPartition
+        The groups, as fitted to X: ``estimator.partitions_[name]``.
+    path : str
+        The file: columns ``name`` and ``part``.
+    sample_weight : str, optional
+        The weights that were used.
+
+    Returns
+    -------
+    int
+        Number of values written.
+
+    Raises
+    ------
+    ValueError
+        If the groups are not those of X, or its engine cannot write them.
+
+    Examples
+    --------
+    >>> import duckdb, pathlib, tempfile
+    >>> from damier import MODLGrouper
+    >>> from damier.deploy import write_groups
+    >>> rows = duckdb.sql("SELECT i % 4 AS shop, i % 2 = 0 AS y FROM range(400) t(i)")
+    >>> grouper = MODLGrouper().fit(rows, "y")
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = str(pathlib.Path(folder) / "shops.parquet")
+    ...     write_groups(rows, "y", grouper.partitions_["shop"], path)
+    ...     sorted(duckdb.sql(f"SELECT * FROM '{path}'").fetchall())
+    4
+    [(0, 0), (1, 1), (2, 0), (3, 1)]
+    """
+    source = open_source(X)
+    write = getattr(source, "write_groups", None)
+    if source is None or write is None:
+        raise ValueError("groups are written by DuckDB: pass files or a DuckDB relation")
+    labels = read_labels(source, target, sample_weight)
+    profiles = source.profiles(partition.name, labels)
+    groups, counts, _ = _search_profiles(profiles, "auto")
+    first = {value: g for g, group in enumerate(partition.groups) for value in group}
+    column = next(c for c in source.columns if c.name == partition.name)
+    listed = source.listed(partition.name, labels, 10 * len(counts) + 1000)
+    known = dict(zip(map(bytes, profiles.counts), groups.tolist(), strict=True))
+    number: dict[int, int] = {}
+    for value, held in zip(categories(column, listed.values), listed.counts, strict=True):
+        if value in first:
+            number.setdefault(known[bytes(held)], first[value])
+    for g in set(range(len(counts))) - set(number):
+        same = [k for k in range(partition.n_parts) if (partition.counts[k] == counts[g]).all()]
+        number[g] = next((k for k in same if k not in number.values()), -1)
+    renumbered = np.array([number[g] for g in range(len(counts))])
+    if sorted(number.values()) != list(range(partition.n_parts)) or not np.array_equal(
+        partition.counts[renumbered], counts
+    ):
+        raise ValueError(f"the groups of {partition.name!r} are not those of X: pass what it was fitted to")
+    return int(write(partition.name, labels, profiles, renumbered[groups].tolist(), path))
 
 
 def _search_profiles(profiles: Profiles, search: Search) -> tuple[IntArray, IntArray, bool]:

@@ -404,6 +404,52 @@ class DuckDBSource:
         )
         return Listed(found.column("v").to_pylist(), _table(found, labels, columns))
 
+    def write_groups(
+        self, column: str, labels: Labels, profiles: Profiles, groups: Sequence[int], path: str
+    ) -> int:
+        """Write every value of a column with its group to a Parquet file, without reading them here.
+
+        Parameters
+        ----------
+        column : str
+        labels : Labels
+            At most 32 classes.
+        profiles : Profiles
+            Those of the column.
+        groups : sequence of int
+            Group of each profile.
+        path : str
+            The file; it is there when all is written, or not at all.
+
+        Returns
+        -------
+        int
+            Number of values.
+        """
+        table, columns = self._by_value(column, labels)
+        if columns == ["n"]:
+            raise ValueError(
+                f"groups are written for at most {_FEW_CLASSES} classes; {labels.name!r} has more"
+            )
+        self.n_scans += 1
+        rows = ", ".join(
+            f"({', '.join(map(str, [*counts, group]))})"
+            for counts, group in zip(profiles.counts.tolist(), groups, strict=True)
+        )
+        names = ", ".join(columns)
+        query = (
+            f"SELECT v AS {quoted(column)}, part FROM ({table}) "
+            f"JOIN (VALUES {rows}) AS p({names}, part) USING ({names}) ORDER BY part, v NULLS FIRST"
+        )
+        partial = f"{path}.partial"
+        with self._errors():
+            try:
+                self._query(query).write_parquet(partial)
+                Path(partial).replace(path)
+            finally:
+                Path(partial).unlink(missing_ok=True)
+        return int(profiles.n_values.sum())
+
     def _by_value(self, column: str, labels: Labels) -> tuple[str, list[str]]:
         """Write a query of values v, their rows t and class counts, and the columns that hold these."""
         name, code, kept = self._name(column), self._code(labels), self._counted(labels)
