@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -27,7 +28,7 @@ from damier.models.codec import (
     shares_text,
 )
 from damier.models.notebook import bar_table, class_bar, counted, level_bar
-from damier.models.partition import Partition
+from damier.models.partition import IntervalPartition, Partition
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -217,9 +218,23 @@ class DataGrid(ClassifierModel):
     def _cell_at(self) -> dict[tuple[int, ...], int]:
         return {tuple(parts): cell for cell, parts in enumerate(self.cells.parts.tolist())}
 
+    @cached_property
+    def _row_axes(self) -> list[tuple[Any, tuple[float, ...] | None]]:
+        """The partitions, with the bounds of those of plain numbers: an ensemble asks hundreds per row."""
+        return [
+            (p, p.bounds if isinstance(p, IntervalPartition) and p.kind == "number" else None)
+            for p in self.partitions.values()
+        ]
+
     def _row_shares(self, values: Sequence[Any]) -> FloatArray:
         """Class shares of one row, given the values of the selected variables."""
-        parts = tuple([p.part_of(value) for p, value in zip(self.partitions.values(), values, strict=True)])
+        found = []
+        for (partition, bounds), value in zip(self._row_axes, values, strict=True):
+            if bounds is not None and type(value) is float and value == value:
+                found.append(bisect_left(bounds, value) + partition.missing_alone)
+            else:
+                found.append(partition.part_of(value))
+        parts = tuple(found)
         cell = self._cell_at.get(parts)
         if cell is not None:
             shares: FloatArray = self.cells.shares[cell]
