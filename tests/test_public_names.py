@@ -27,6 +27,12 @@ def test_names_of_packages_are_listed_and_load(package):
         package.nothing  # noqa: B018
 
 
+def test_the_command_line_starts_without_numpy():
+    program = "import sys, damier.cli; print({'numpy', 'scipy', 'narwhals', 'numba'} & set(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "set()"
+
+
 def test_importing_damier_imports_neither_scikit_learn_nor_numba():
     program = "import sys, damier; print({'sklearn', 'numba', 'pandas', 'duckdb'} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)

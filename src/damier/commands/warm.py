@@ -12,7 +12,6 @@ from typing import IO
 from rich.console import Console
 
 from damier.commands.common import WRONG_DATA, stop
-from damier.commands.workload import JOBS, SHARES
 
 EXAMPLES = "Example:  [cyan]damier warm[/cyan]"
 
@@ -23,6 +22,8 @@ def warm() -> None:
     Needed once after an installation from a checkout; release wheels bring most compiled functions along.
     """
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    from damier.commands.workload import JOBS, SHARES  # here: NumPy is not needed to print a help page
 
     console = Console(stderr=True)
     begun = time.monotonic()
