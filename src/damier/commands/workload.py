@@ -118,6 +118,11 @@ def _numeric_target() -> None:
         for column in read_table(X):
             for search in ("auto", "greedy", "exact"):
                 partition_for_number(column, ordered, search=search)
+    # More values than are searched one by one.
+    rng = np.random.default_rng(0)
+    long = rng.normal(size=1000)
+    ordered = order_target(NumericTarget(np.argsort(np.argsort(long)).astype(np.int32), np.sort(long)))
+    partition_for_number(read_table({"x": long + rng.normal(size=1000)})["x"], ordered)
     inputs = {name: column for name, column in X.items() if name != "size"}
     number = np.nan_to_num(X["size"]) + y
     NaiveBayesRegressor().fit(inputs, number)
