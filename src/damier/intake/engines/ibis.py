@@ -68,6 +68,8 @@ _MICROSECONDS = {
     ("mysql", "date"): "TIMESTAMPDIFF(MICROSECOND, '1970-01-01', {c})",
     ("mysql", "datetime"): "TIMESTAMPDIFF(MICROSECOND, '1970-01-01', {c})",
 }
+# Ranges of numbers that a query lists: each takes two comparisons per row.
+_MOST_RANGES = 20
 _HIGHEST, _LOWEST = 65520, 15  # leading bits of the infinities
 _ZERO = 32768
 _KEY = np.uint64(48)
@@ -335,7 +337,7 @@ class IbisSource:
         query = (
             f"SELECT x, w{more}, "
             f"CASE WHEN x - x = 0 AND x <> 0 THEN ABS(x) ELSE {self._double('1')} END AS a "
-            f"FROM ({self._inner(labels, name, by_class)}) AS s0 WHERE x IS NOT NULL"
+            f"FROM ({self._inner(labels, name, by_class)}) AS s0 WHERE x IS NOT NULL{self._near(binning)}"
         )
         # The exponent e, by a logarithm that may be off by one at powers of two, hence p = 2^e is compared.
         query = (
@@ -376,6 +378,25 @@ class IbisSource:
             f"SELECT b, MIN(x), MAX(x), SUM(w){more} FROM ({query}) AS q GROUP BY b{more}",
             lists,
         )
+
+    def _near(self, binning: Binning) -> str:
+        """Write which numbers the bins counted lie among, where these are few: others are not looked at."""
+        if not binning.levels:
+            return ""
+        last = binning.levels[-1]
+        met = np.flatnonzero(last.low > 0)
+        kept = last.base[met] >= 0
+        begins = np.flatnonzero(kept & ~np.append(False, kept[:-1]))
+        ends = np.flatnonzero(kept & ~np.append(kept[1:], False)) + 1
+        if kept.all() or len(begins) > _MOST_RANGES:
+            return ""
+        ranges = []
+        for begin, end in zip(begins.tolist(), ends.tolist(), strict=True):
+            lows = numbers_of(last.low[met[[begin, min(end, len(met) - 1)]]]).tolist()
+            limits = [f"x >= {self._exact(lows[0])}"] if math.isfinite(lows[0]) else []
+            limits += [f"x < {self._exact(lows[1])}"] if end < len(met) and math.isfinite(lows[1]) else []
+            ranges.append(" AND ".join(limits) or "1 = 1")
+        return f" AND ({' OR '.join(f'({one})' for one in ranges)})" if ranges else " AND 1 = 0"
 
     def profiles(self, column: str, labels: Labels) -> Profiles:
         """Count the values of a column by their class counts."""
