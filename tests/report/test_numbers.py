@@ -9,11 +9,11 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
-from damier import NaiveBayesRegressor, explore
+from damier import DataGridRegressor, NaiveBayesRegressor, explore
 from damier.cli import app
-from damier.deploy import load
+from damier.deploy import load, save
 from damier.intake import read_numbers, read_table
-from damier.report import analyze_number, regressor_line, render_page, variables_table
+from damier.report import analyze_number, grid_lines, regressor_line, render_page, variables_table
 from damier.report.numbers import _Axis, number
 
 
@@ -71,9 +71,9 @@ def test_scores_are_those_of_rows_not_seen(summary):
 def test_the_page_shows_what_the_summary_holds(summary):
     page = html.unescape(render_page(summary))
     assert "What explains <em>price</em>" in page
-    assert page.count("<svg class=strip>") == 1 + sum(
-        v["parts"] for v in summary["variables"] if v["parts"] > 1
-    )
+    shown = sum(v["parts"] for v in summary["variables"] if v["parts"] > 1)
+    shown += min(20, summary["grid"]["cells"])
+    assert page.count("<svg class=strip>") == 1 + shown
     for part in summary["variables"][0]["table"]:
         assert f"median {number(part['quantiles'][3])}" in page
     assert f"{100 * summary['regressor']['coverage']:.1f}%" in page
@@ -82,10 +82,25 @@ def test_the_page_shows_what_the_summary_holds(summary):
     assert all(0 <= place <= 100 for place in outer)
 
 
+def test_the_grid_has_rules(summary):
+    _, y = flats()
+    grid = summary["grid"]
+    assert {v["name"] for v in grid["variables"]} == {"area", "town"}
+    assert sum(rule["rows"] for rule in grid["rules"]) == 400
+    means = [rule["rows"] * rule["mean"] for rule in grid["rules"]]
+    assert sum(means) / 400 == pytest.approx(y.mean())
+    page = html.unescape(render_page(summary))
+    assert "The best grid found crosses" in page
+    assert "best grid: " in str(grid_lines(summary)[0])
+    assert "several variables" not in render_page({k: v for k, v in summary.items() if k != "grid"})
+
+
 def test_hostile_names_are_escaped():
     X, y = flats(100)
     X = X.rename(columns={"town": "<script>alert(1)</script>"})
-    page = render_page(analyze_number(read_table(X), read_numbers(y), target_name="<b>&", regressor=False))
+    page = render_page(
+        analyze_number(read_table(X), read_numbers(y), target_name="<b>&", regressor=False, grid_seconds=0)
+    )
     assert "<script>alert" not in page
     assert "<b>&" not in page
 
@@ -113,7 +128,9 @@ def test_noise_predicts_nothing():
 def test_a_column_in_the_order_of_the_target_is_named():
     X, y = flats(100)
     X["log"] = -np.log(y)
-    found = analyze_number(read_table(X), read_numbers(y), target_name="price", regressor=False)
+    found = analyze_number(
+        read_table(X), read_numbers(y), target_name="price", regressor=False, grid_seconds=0
+    )
     assert "log repeats price: it puts the rows in the same order" in found["remarks"]
 
 
@@ -135,15 +152,15 @@ def test_the_axis_holds_its_ticks(low, high):
 
 def test_explore_decides_what_the_target_is():
     X, y = flats(150)
-    found = explore(X, y, target_name="price", classifier=False)
+    found = explore(X, y, target_name="price", classifier=False, grid_seconds=0)
     assert found.to_dict()["target"]["type"] == "number"
     assert "2 of 3 variables inform price" in repr(found)
     assert "iframe" in found._repr_html_()
     whole = np.arange(150) % 5
     assert "classes" in explore(X, whole, classifier=False, grid_seconds=0).to_dict()["target"]
-    as_number = explore(X, whole, classifier=False, target="number").to_dict()["target"]
+    as_number = explore(X, whole, classifier=False, grid_seconds=0, target="number").to_dict()["target"]
     assert as_number["distinct"] == 5
-    many = explore(X, np.arange(150), classifier=False).to_dict()["target"]
+    many = explore(X, np.arange(150), classifier=False, grid_seconds=0).to_dict()["target"]
     assert many["type"] == "number"
     with pytest.raises(ValueError, match="constant: at least two different numbers"):
         explore(X, np.full(150, 0.5))
@@ -175,6 +192,10 @@ def test_the_command_decides_and_says_so(tmp_path):
     np.testing.assert_allclose(held[["lower 90%", "upper 90%"]], loaded.predict_interval(X))
     np.testing.assert_allclose(held["median"], loaded.predict(X, method="median"))
     assert held["reason 1"].str.contains(r"area|town").all()
+    save(DataGridRegressor(effort=1).fit(X, y), model)
+    done = run("predict", model, tmp_path / "flats.csv", "-o", scored, "--explain")
+    assert done.exit_code == 0, done.output
+    assert pd.read_csv(scored)["reason 1"].dropna().str.startswith("IF ").all()
 
 
 def test_the_type_of_the_target_can_be_stated(tmp_path):

@@ -194,7 +194,7 @@ def report(
             "say": lambda text: Console(stderr=True).print(text, style="dim"),
         }
         if isinstance(explained, NumericTarget):
-            summary = analyze_number(inputs, explained, regressor=classifier, **options)
+            summary = analyze_number(inputs, explained, regressor=classifier, grid_seconds=grid, **options)
         else:
             if large is not None:
                 options |= {"partitions_of_all": large.partitions, "missing": large.missing}

@@ -13,6 +13,7 @@ from damier.models.grid import GridEnsemble
 from damier.models.linf.columns import CodedColumn
 from damier.models.linf.model import LinfModel
 from damier.models.naive_bayes import NaiveBayes
+from damier.models.naive_bayes_regression import NaiveBayesRegression
 from damier.models.partition import GroupPartition, IntervalPartition, Partition
 from damier.models.regressor import RegressorModel
 
@@ -77,6 +78,9 @@ def answer_kinds(model: Any, *, explain: bool = False) -> list[tuple[str, type]]
         named: list[tuple[str, type]] = [("predicted", kind)]
         named += [(f"probability {c}", float) for c in model.classes]
         return named + [(f"reason {k + 1}", str) for k in range(N_REASONS if explain else 0)]
+    if isinstance(model, RegressorModel):
+        named = [(name, float) for name in ("predicted", "median", "lower 90%", "upper 90%")]
+        return named + [(f"reason {k + 1}", str) for k in range(N_REASONS if explain else 0)]
     if isinstance(model, Encoding):
         return [(name, float) for name in model.feature_names_out()]
     if isinstance(model, Partition):
@@ -86,7 +90,7 @@ def answer_kinds(model: Any, *, explain: bool = False) -> list[tuple[str, type]]
 
 def used_columns(model: Any) -> list[str] | None:
     """Return the columns that a model looks at, or None if it does not score row by row."""
-    if isinstance(model, NaiveBayes):
+    if isinstance(model, (NaiveBayes, NaiveBayesRegression)):
         return [variable.name for variable in model.variables if variable.informs]
     if isinstance(model, LinfModel):
         return [column.name for column in model.columns]

@@ -147,6 +147,23 @@ class RegressionGrid(RegressorModel):
         columns[unused_name("95%", columns)] = quantiles[:, _HIGH].tolist()
         return self._frame(columns, backend)
 
+    def reasons(self, X: Any, n: int = 3) -> list[list[str]]:
+        """Say which rule predicts each row; a cell without training rows has none.
+
+        Parameters
+        ----------
+        X : data frame, array, dict of columns or Table
+        n : int, default=3
+            Most reasons: there is one at most.
+        """
+        parts = self.grid.find_parts(self._read(X))
+        cells = np.where((parts < 0).any(axis=1), -1, self.grid.find_cells_of(parts))
+        known = cells >= 0
+        said = {
+            cell: self._sentence(cell) for cell in set(cells[known].tolist()) if cell < len(self.grid.cells)
+        }
+        return [[said[cell]][:n] if cell in said else [] for cell in cells.tolist()]
+
     def _sentence(self, cell: int) -> str:
         parts = zip(self.partitions.values(), self.grid.cells.parts[cell].tolist(), strict=True)
         conditions = " AND ".join(partition.condition(part) for partition, part in parts)

@@ -99,7 +99,7 @@ def explore(
     classifier : bool, default=True
         Whether to score a naive Bayes on all columns by cross-validation.
     grid_seconds : float, default=10.0
-        Time for the search of a grid and of pairs; 0 leaves them out. Of classes only.
+        Time for the search of a grid and of pairs; 0 leaves them out.
     labels : {"plain", "brackets"}, default="plain"
         Intervals written ``12 < x ≤ 26`` or ``]12, 26]``.
     target : {"auto", "number", "classes"}, default="auto"
@@ -133,6 +133,7 @@ def explore(
             dataset=name,
             target_name=target_name,
             regressor=classifier,
+            grid_seconds=grid_seconds,
             labels=labels,
             n_threads=count_threads(n_jobs),
         )

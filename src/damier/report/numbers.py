@@ -5,7 +5,10 @@ The summary is laid out as that of classes (see `damier.report.summary`), but fo
     "target":    {"name", "type": "number", "distinct", "mean", "quantiles": [7 values]},
     "variables": [{..., "gain_per_row", "target_bounds", "table": [{"label", "rows", "mean", "quantiles"}]}],
     "regressor": {"r2", "mae", "coverage", "width", "plain_mae", "plain_coverage", "plain_width", "folds",
-                  "rows", "of_rows", "informs", "weights": [{"name", "weight"}, ...]}
+                  "rows", "of_rows", "informs", "weights": [{"name", "weight"}, ...]},
+    "grid":      {"level", "gain_per_row", "choice_level", "cells", "possible_cells", "on_offer",
+                  "target_bounds", "variables": [{"name", "parts"}],
+                  "rules": [{"parts", "rows", "mean", "quantiles"}], "hidden_rules"}
 
 Quantiles are the least value, 5%, 25%, 50%, 75%, 95% and the greatest value.
 """
@@ -18,16 +21,19 @@ from typing import Any
 
 import numpy as np
 
+from damier.criteria import log_binomial
 from damier.intake import Column, NumericTarget, Table
-from damier.models import NaiveBayesRegression, Partition, TargetEvidence
+from damier.models import NaiveBayesRegression, Partition, RegressionGrid, TargetEvidence
 from damier.report.analysis import Sections, Show, show_nothing
 from damier.report.columns import describe_column, oddity, remarks, statistics_text
+from damier.report.grid import MAX_RULES, cut_short, sampled_text
 from damier.report.summary import FORMAT, MAX_VALUES, Summary, finite, json_value, type_of, version
 from damier.report.words import LabelStyle, part_labels, shortened
 
 # The strips' own units; they are stretched to whatever place they are given.
 WIDTH, HEIGHT = 600, 60
 MAX_PARTS = 60
+SHOWN_RULES = 20
 # Ticks of the common axis, about.
 _TICKS = 5
 # The axis is logarithmic where its ends are this many times apart, and all numbers positive.
@@ -41,6 +47,7 @@ def analyze_number(
     dataset: str = "table",
     target_name: str = "target",
     regressor: bool = True,
+    grid_seconds: float = 10.0,
     labels: LabelStyle = "plain",
     n_threads: int = 1,
     keep_model: Callable[[NaiveBayesRegression], None] | None = None,
@@ -58,6 +65,8 @@ def analyze_number(
         The numbers of the rows, two distinct ones or more.
     regressor : bool, default=True
         Whether to score a naive Bayes by cross-validation.
+    grid_seconds : float, default=10.0
+        Time for the search of a grid; 0 leaves it out.
     dataset, target_name, labels, n_threads, keep_model, keep_columns, show, say
         As in `damier.report.analyze`.
 
@@ -74,6 +83,7 @@ def analyze_number(
     from damier.fit.naive_bayes_regression import evidence_for_number, weighted_regression
     from damier.fit.number_evaluation import cross_validated_number
     from damier.fit.numeric_target import order_target
+    from damier.fit.regression_grids import fit_regression_grid
 
     sections = Sections(n_threads, show, say)
     ordered = order_target(target)
@@ -121,6 +131,17 @@ def analyze_number(
         held = [] if model is None else model.variables
         scores = {**scores, "weights": {variable.name: variable.weight for variable in held}}
     summary = summarize_number(partitions, target, **known, regressor=scores)
+    if grid_seconds > 0 and table.n_columns > 1:
+        found_grid = sections.run(
+            "grid",
+            "Searching for a grid",
+            0,
+            lambda run: fit_regression_grid(table, target, effort=4, seed=0, short_bounds=True, run=run)[0],
+            grid_seconds,
+        )
+        if found_grid is not None:
+            summary["grid"] = summarize_number_grid(found_grid, known["columns"], labels)
+        summary["grid_seconds"] = grid_seconds
     summary["ended"] = sections.ended
     return summary
 
@@ -224,6 +245,41 @@ def _variable(
     }
 
 
+def summarize_number_grid(
+    model: RegressionGrid, columns: Mapping[str, Mapping[str, Any]], labels: LabelStyle = "plain"
+) -> dict[str, Any]:
+    """Describe a grid with a numeric target as a plain dict; its rules come by falling support."""
+    grid = model.grid
+    texts = [
+        part_labels(partition, columns.get(name, {}).get("statistics"), labels, room=80)
+        for name, partition in grid.partitions.items()
+    ]
+    order = np.argsort(-grid.cells.sizes, kind="stable")
+    rules = [
+        {
+            "parts": [texts[k][part] for k, part in enumerate(grid.cells.parts[cell].tolist())],
+            "rows": int(grid.cells.sizes[cell]),
+            "mean": float(model.target.means[cell]),
+            "quantiles": model.target.quantiles[cell].tolist(),
+        }
+        for cell in order[:MAX_RULES].tolist()
+    ]
+    n_chosen = len(grid.partitions)
+    choice = float(log_binomial(grid.n_variables + n_chosen - 1, n_chosen)) if n_chosen else 0.0
+    return {
+        "level": finite(model.level),
+        "gain_per_row": finite(model.gain_per_row),
+        "choice_level": choice / model.null_cost if model.null_cost > 0 else 0.0,
+        "cells": len(grid.cells),
+        "possible_cells": grid.n_cells,
+        "on_offer": grid.n_variables,
+        "target_bounds": list(model.target_bounds),
+        "variables": [{"name": name, "parts": p.n_parts} for name, p in grid.partitions.items()],
+        "rules": rules,
+        "hidden_rules": len(grid.cells) - len(rules),
+    }
+
+
 # ----- what the page shows
 
 
@@ -258,10 +314,20 @@ def number_view(summary: Summary, details_budget: int) -> dict[str, Any]:
             else:
                 left_out += 1
         variables.append(view)
+    grid = summary.get("grid")
+    if grid is not None:
+        shown = [
+            {**rule, "strip": _strip(rule["quantiles"], axis), "median": number(rule["quantiles"][3])}
+            for rule in grid["rules"][:SHOWN_RULES]
+        ]
+        grid = {**grid, "shown": shown, "hidden": grid["cells"] - len(shown)}
     return {
         "summary": summary,
         "data": data,
         "target": target,
+        "grid": grid,
+        "cut_short": cut_short(summary),
+        "sampled": sampled_text(summary.get("regressor", {})),
         "whole": _strip(target["quantiles"], axis),
         "ticks": [(f"{axis.place(tick):.4g}", number(tick)) for tick in axis.ticks()],
         "log_axis": axis.is_log,
@@ -295,6 +361,7 @@ class _Axis:
     def of(cls, summary: Summary) -> _Axis:
         whole = summary["target"]["quantiles"]
         parts = [part for v in summary["variables"] if v["parts"] > 1 for part in v["table"]]
+        parts += summary.get("grid", {"rules": []})["rules"][:SHOWN_RULES]
         quantiles = [whole, *(part["quantiles"] for part in parts)]
         low, high = min(q[1] for q in quantiles), max(q[5] for q in quantiles)
         return cls(*((low, high) if low < high else (whole[0], whole[6])), least=whole[0])

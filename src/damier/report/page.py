@@ -50,8 +50,6 @@ def render_page(summary: Summary) -> str:
     of_number = summary["target"].get("type") == "number"
     template = page_environment().get_template("number.html" if of_number else "page.html")
     view = number_view(summary, DETAILS_BUDGET) if of_number else _view(summary)
-    if of_number:
-        view["sampled"] = sampled_text(summary.get("regressor", {}))
     page = template.render(style=verbatim("page.css"), script=verbatim("page.js"), **view)
     return page if page.endswith("\n") else page + "\n"
 

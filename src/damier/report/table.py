@@ -55,7 +55,7 @@ def variables_table(summary: Summary, *, limit: int | None = 40) -> Table:
             Text(printable(variable["name"])),
             variable["type"],
             f"{variable['parts']:,}",
-            f"{variable['level']:.4f} {_bar(variable['level'], most)}",
+            f"{variable['level']:.4f} {_bar(variable['level'], most, 6 if of_number else 12)}",
             *([_medians(variable)] if of_number else []),
             _missing(variable["missing"], data["rows"]),
             style=style,
@@ -132,7 +132,7 @@ def _missing(count: Any, rows: int) -> str:
     return f"{count:,} ({count / rows:.1%})" if count and rows else "-"
 
 
-def _bar(value: float, most: float, width: int = 12) -> str:
+def _bar(value: float, most: float, width: int) -> str:
     eighths = round(8 * width * value / most) if most > 0 else 0
     whole, rest = divmod(eighths, 8)
     return _EIGHTHS[8] * whole + (_EIGHTHS[rest] if rest else "")
