@@ -111,9 +111,9 @@ def _numeric_target() -> None:
     from damier.intake import read_table
     from damier.intake.table import NumericTarget
 
-    X, y = _table()
+    X, y = _table(600)  # more distinct values than the search takes apart
     values, codes = np.unique(X["size"] + y, return_inverse=True)
-    for weights in (None, 1 + np.arange(_N) % 2):
+    for weights in (None, 1 + np.arange(600) % 2):
         ordered = order_target(NumericTarget(codes.astype(np.int32), values), weights)
         for column in read_table(X):
             for search in ("auto", "greedy", "exact"):
