@@ -24,7 +24,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import StratifiedKFold
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler
+from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, OrdinalEncoder, StandardScaler
 
 from benchmarks.datasets import load
 from benchmarks.records import Record, run
@@ -43,6 +43,12 @@ TABLES = [
 MEASURES = ("accuracy", "AUC", "log-loss", "Brier", "fit s", "predict s")
 
 
+def _without_missing_words(X: pd.DataFrame) -> pd.DataFrame:
+    """Write a missing category as a word: encoders do not take all forms of a missing value."""
+    words = X.select_dtypes(exclude="number").astype(object)
+    return X.assign(**{name: words[name].where(words[name].notna(), "missing").astype(str) for name in words})
+
+
 def _prepared(model: Any, *, one_hot: bool) -> Any:
     """Put numbers and categories into the form that a model of scikit-learn takes."""
     encoder = (
@@ -52,6 +58,7 @@ def _prepared(model: Any, *, one_hot: bool) -> Any:
     )
     numbers = make_pipeline(SimpleImputer(add_indicator=True), StandardScaler()) if one_hot else "passthrough"
     return make_pipeline(
+        FunctionTransformer(_without_missing_words),
         make_column_transformer(
             (encoder, make_column_selector(dtype_exclude="number")),
             (numbers, make_column_selector(dtype_include="number")),
