@@ -23,7 +23,8 @@ _NEAR_THE_BEST = 0.7
 # Elementary intervals of the target at most: beyond them, bounds with few rows between them become one.
 _MOST_INTERVALS = 256
 # Times the square root of 1 / N, the share of a predicted distribution that stays that of all rows. Chosen on
-# eight tables: without it 90% intervals of 130 rows cover 78%, with it 84%, and the CRPS does not change.
+# four tables (autoprice, bodyfat, cleveland, pwlinear): 90% intervals of autoprice, 127 rows, cover 84% in
+# place of 78%, and the mean relative CRPS is 0.449 in place of 0.447.
 _RESERVE = 0.5
 # Distinct rows times intervals that the weights are searched on.
 _WEIGHTED_CELLS = 500_000
