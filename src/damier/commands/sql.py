@@ -16,6 +16,7 @@ EXAMPLES = (
     "[bold]Examples[/bold]\n\n"
     "[cyan]damier sql model.json -d postgres --table visits --keep id[/cyan]   probabilities of each row\n\n"
     "[cyan]damier sql model.json -d duckdb --table visits --what class -o score.sql[/cyan]\n\n"
+    "[cyan]damier sql prices.json -d duckdb --table houses --what quantiles --quantiles 0.1,0.9[/cyan]\n\n"
     "[cyan]damier sql model.json -d snowflake --table visits --create view SCORES[/cyan]\n\n"
     "[cyan]damier sql model.json -d bigquery --table visits --format dbt -o models/scores.sql[/cyan]\n\n"
     "Needs [cyan]pip install 'damier\\[sql]'[/cyan]. Names are written as stored, quoted."
@@ -39,8 +40,13 @@ def sql(
         typer.Option(
             "--what",
             metavar="WHAT",
-            help="proba, class, parts, onehot, evidence, rule, cell, cluster; default: what the model gives.",
+            help="proba, class, mean, median, quantiles, parts, onehot, evidence, rule, cell, cluster; "
+            "default: what the model gives.",
         ),
+    ] = None,
+    quantiles: Annotated[
+        str | None,
+        typer.Option("--quantiles", metavar="LEVELS", help="Of --what quantiles; default: 0.05,0.5,0.95."),
     ] = None,
     types: Annotated[
         list[str] | None,
@@ -77,6 +83,8 @@ def sql(
     with data_problems():
         loaded = load(model)
     options: dict[str, Any] = {"output": output, "lookup": lookup, "create": create, "template": template}
+    if quantiles is not None:
+        options["quantiles"] = _levels(quantiles)
     if line is None:
         line = f"Written from {model.name} on {datetime.date.today().isoformat()}."
     try:
@@ -92,6 +100,13 @@ def sql(
         typer.echo(text, color=True)  # as it is: names may hold what looks like a colour
     else:
         write(path, text + "\n")
+
+
+def _levels(text: str) -> list[float]:
+    try:
+        return [float(level) for level in text.split(",")]
+    except ValueError:
+        raise stop(f"--quantiles must be numbers, such as 0.1,0.9; got {text!r}.", WRONG_COMMAND) from None
 
 
 def _typed(text: str) -> tuple[str, str]:

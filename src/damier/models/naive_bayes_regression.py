@@ -66,9 +66,14 @@ class TargetEvidence(Model):
         return self.partitions[0]
 
     @property
+    def parts(self) -> Partition:
+        """The common refinement of the partitions: each of its parts is in one part of every one of them."""
+        return self._refinement[0]
+
+    @property
     def informs(self) -> bool:
         """True if a value of the variable can change a prediction."""
-        return self.weight > 0.0 and self._refinement[0].n_parts > 1
+        return self.weight > 0.0 and self.parts.n_parts > 1
 
     @cached_property
     def _refinement(self) -> tuple[Partition, list[IntArray]]:
@@ -103,7 +108,7 @@ class TargetEvidence(Model):
 
     def apply(self, column: Column) -> IntArray:
         """Row of ``table`` of each value; -1 for a category never seen."""
-        return self._refinement[0].apply(column)
+        return self.parts.apply(column)
 
 
 class Explanation(NamedTuple):

@@ -95,7 +95,7 @@ class RegressionGrid(RegressorModel):
         return max(0.0, self.null_cost - self.cost) / int(self.counts.sum())
 
     @cached_property
-    def _cell_shares(self) -> FloatArray:
+    def cell_shares(self) -> FloatArray:
         """Shares of the target's intervals in each cell, and those of all rows last."""
         overall = self.grid.shares
         drawn = self.grid.cells.counts + overall
@@ -110,7 +110,7 @@ class RegressionGrid(RegressorModel):
         step = max(1, _CHUNK_CELLS // self.n_intervals)
         for start in range(0, max(len(cells), 1), step):
             rows = slice(start, min(start + step, len(cells)))
-            shares = self._cell_shares[cells[rows]]
+            shares = self.cell_shares[cells[rows]]
             unseen = np.flatnonzero((parts[rows] < 0).any(axis=1))
             if unseen.size:
                 known, which = np.unique(parts[rows][unseen], axis=0, return_inverse=True)

@@ -21,7 +21,7 @@ Method = Literal["mean", "median"]
 # Points that the distribution of the training targets is kept at, where there are more distinct values.
 _MOST_POINTS = 1000
 # Cumulated shares this near a level have reached it: they are sums with rounding errors.
-_ROUNDING = 1e-9
+ROUNDING = 1e-9
 
 
 class Distribution(NamedTuple):
@@ -97,7 +97,7 @@ class RegressorModel(Model):
         return self.counts / self.interval_counts[self._interval_of_value]
 
     @cached_property
-    def _place(self) -> FloatArray:
+    def places(self) -> FloatArray:
         """Interval of each value, plus the share of the interval's rows up to it."""
         below = np.cumsum(self.interval_counts) - self.interval_counts
         inside = np.cumsum(self.counts) - below[self._interval_of_value]
@@ -150,10 +150,8 @@ class RegressorModel(Model):
         table = self._read(X)
         means = np.empty(table.n_rows)
         for rows, shares in self._scored(table):
-            # Not a matrix product: its last bits depend on how many rows are scored at once.
-            means[rows] = (shares * self.interval_means).sum(axis=1)
-        # Rounding must not carry a mean beyond the values it is taken of.
-        return np.clip(means, self.values[0], self.values[-1])
+            means[rows] = self.means(shares)
+        return means
 
     def predict_quantile(self, X: Any, q: Any) -> FloatArray:
         """Quantiles of the predicted distribution of each row.
@@ -175,7 +173,7 @@ class RegressorModel(Model):
         table = self._read(X)
         found = np.empty((table.n_rows, len(levels)))
         for rows, shares in self._scored(table):
-            found[rows] = self._quantiles(shares, np.broadcast_to(levels, (len(shares), len(levels))))
+            found[rows] = self.quantiles(shares, np.broadcast_to(levels, (len(shares), len(levels))))
         return found[:, 0] if np.ndim(q) == 0 else found
 
     def predict_interval(self, X: Any, coverage: float = 0.9) -> FloatArray:
@@ -217,7 +215,7 @@ class RegressorModel(Model):
         table = self._read(X)
         drawn = np.empty((table.n_rows, n_samples))
         for rows, shares in self._scored(table):
-            drawn[rows] = self._quantiles(shares, rng.random((len(shares), n_samples)))
+            drawn[rows] = self.quantiles(shares, rng.random((len(shares), n_samples)))
         return drawn
 
     def reasons(self, X: Any, n: int = 3) -> list[list[str]]:
@@ -230,18 +228,25 @@ class RegressorModel(Model):
         """
         raise NotImplementedError
 
-    def _quantiles(self, shares: FloatArray, levels: FloatArray) -> FloatArray:
+    def means(self, shares: FloatArray) -> FloatArray:
+        """Means of distributions, rows x intervals."""
+        # Not a matrix product: its last bits depend on how many rows are scored at once.
+        means = (shares * self.interval_means).sum(axis=1)
+        # Rounding must not carry a mean beyond the values it is taken of.
+        return np.clip(means, self.values[0], self.values[-1])
+
+    def quantiles(self, shares: FloatArray, levels: FloatArray) -> FloatArray:
         """Values at levels, rows x levels: the interval is found first, then the value inside it."""
         reached = np.cumsum(shares, axis=1)
         found = np.empty(levels.shape)
         every = np.arange(len(shares))
         for i, level in enumerate(levels.T):
-            interval = np.count_nonzero(reached < (level - _ROUNDING)[:, np.newaxis], axis=1)
+            interval = np.count_nonzero(reached < (level - ROUNDING)[:, np.newaxis], axis=1)
             interval = np.minimum(interval, self.n_intervals - 1)
             mine = shares[every, interval]
             rest = level - (reached[every, interval] - mine)
-            inside = np.clip(rest / np.where(mine > 0, mine, 1.0), _ROUNDING, 1.0)
-            place = np.searchsorted(self._place, interval + inside - _ROUNDING, side="left")
+            inside = np.clip(rest / np.where(mine > 0, mine, 1.0), ROUNDING, 1.0)
+            place = np.searchsorted(self.places, interval + inside - ROUNDING, side="left")
             found[:, i] = self.values[np.minimum(place, len(self.values) - 1)]
         return found
 

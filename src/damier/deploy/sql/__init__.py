@@ -11,7 +11,10 @@ from damier.models import Model
 
 __all__ = ["DIALECTS", "to_sql"]
 
-Output = Literal["proba", "class", "parts", "onehot", "evidence", "rule", "cell", "cluster"]
+Output = Literal[
+    "proba", "class", "mean", "median", "quantiles", "parts", "onehot", "evidence", "rule", "cell", "cluster"
+]
+QUANTILES = (0.05, 0.5, 0.95)
 _LISTED_COLUMNS = 200
 _LONGEST_COMMENT = 200
 
@@ -23,6 +26,7 @@ def to_sql(
     *,
     keep: Sequence[str] = (),
     output: Output | None = None,
+    quantiles: Sequence[float] = QUANTILES,
     types: Mapping[str, str] | None = None,
     lookup: Literal["inline", "table"] = "inline",
     lookup_table: str | Sequence[str] = "damier_lookup",
@@ -33,13 +37,13 @@ def to_sql(
     """Write a query that scores a table where it lives.
 
     Intervals, missing values (NULL and NaN), categories never seen and ties follow the rules of the library;
-    probabilities agree with ``predict_proba`` to 1e-12. Needs ``pip install "damier[sql]"``.
+    results agree with ``predict_proba`` and ``predict`` to 1e-12. Needs ``pip install "damier[sql]"``.
 
     Parameters
     ----------
     model : model or fitted estimator
-        Partitions and encodings, naive Bayes, grids and their ensembles, grids without a target,
-        coclusterings of pairs. LINF, balls and labeled coclusterings are refused.
+        Partitions and encodings, naive Bayes and grids (for classes or for a number), ensembles of grids,
+        grids without a target, coclusterings of pairs. LINF, balls and labeled coclusterings are refused.
     dialect : str
         One of ``damier.deploy.sql.DIALECTS``: "duckdb", "sqlite", "postgres", "mysql", "clickhouse", "spark",
         "datafusion", "polars", and, written but not run in the tests, "databricks", "snowflake", "bigquery",
@@ -51,10 +55,13 @@ def to_sql(
         Columns of the table to return beside the results, such as a key.
     output : str, optional
         "proba", a column ``proba_<class>`` per class (the default of classifiers); "class", the most probable
-        one; "parts", the index of each variable's part, -1 for a value never seen; "onehot"; "evidence", a
-        column per variable and class; "rule", the rule of a grid's cell and its place among ``rules()``, from
-        1; "cell" of a grid without a target; "cluster" of both values of a coclustering. Encodings write what
-        they encode.
+        one; "mean" of a number (the default of regressors), its "median", or its "quantiles", a column
+        ``quantile_<level>`` per level; "parts", the index of each variable's part, -1 for a value never seen;
+        "onehot"; "evidence", a column per variable and class; "rule", the rule of a grid's cell and its place
+        among ``rules()``, from 1; "cell" of a grid without a target; "cluster" of both values of a
+        coclustering. Encodings write what they encode.
+    quantiles : sequence of float, default=(0.05, 0.5, 0.95)
+        Levels of ``output="quantiles"``, between 0 and 1.
     types : mapping from str to str, optional
         What a column holds in the table where it is not what it held when fitted: "number", "boolean",
         "text", "date", "timestamp", "timestamptz", "time", "interval", or "microseconds" (dates and durations
@@ -111,6 +118,7 @@ def to_sql(
     except ImportError:
         raise ImportError('SQL is written by sqlglot: pip install "damier[sql]".') from None
     from damier.deploy.sql import queries
+    from damier.deploy.sql.plan import Plan
     from damier.deploy.sql.writer import CannotWriteError, Writer
 
     held = model if isinstance(model, Model) else getattr(model, "model_", None)
@@ -126,6 +134,7 @@ def to_sql(
         raise ValueError(f"keep must be a list of names, got the text {keep!r}.")
     if create is not None and create[0] not in ("view", "table"):
         raise ValueError(f"create must be ('view', name) or ('table', name), got {create[0]!r}.")
+    levels = _check_levels(quantiles, output)
     engine = find_dialect(dialect)
     if template == "dbt" and (lookup == "table" or create is not None):
         raise ValueError("a dbt model file is one query: leave lookup='table' and create out.")
@@ -145,12 +154,13 @@ def to_sql(
     if template == "dbt":
         marker = _marker([*names, *keep])
         source = writer.table([marker])
-    plan = queries.Plan(
+    plan = Plan(
         writer,
         source,
         list(dict.fromkeys(keep)),
         names,
         writer.table(_split(lookup_table)) if lookup == "table" else None,
+        levels,
     )
     query = plan.whole_query(queries.write(plan, held, output))
     statements = [*plan.lookup_statements(), writer.created(query, create and (create[0], _split(create[1])))]
@@ -178,6 +188,19 @@ def _split(name: str | Sequence[str]) -> list[str]:
             f"not the name of a table: {name!r}; write 'table', 'schema.table' or a tuple of names."
         )
     return pieces
+
+
+def _check_levels(quantiles: Sequence[float], output: str | None) -> tuple[float, ...]:
+    """Return the levels of quantiles, if they are some."""
+    try:
+        levels = tuple(float(level) for level in quantiles)
+    except (TypeError, ValueError):
+        levels = ()
+    if not levels or not all(0.0 <= level <= 1.0 for level in levels):
+        raise ValueError(f"quantiles must be a list of levels between 0 and 1, got {quantiles!r}.")
+    if levels != QUANTILES and output != "quantiles":
+        raise ValueError(f"quantiles are the levels of output='quantiles', got output={output!r}.")
+    return levels
 
 
 def _comment(line: str, engine: Dialect) -> str:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from sqlglot import exp
 
-from damier.deploy.sql.writer import CannotWriteError, Node, Writer, groups_of, kind_of
+from damier.deploy.sql.plan import INSTEAD, Plan
+from damier.deploy.sql.writer import CannotWriteError, Node, groups_of
+from damier.intake.table import FloatArray
 from damier.models import (
     BallPartition,
     CoclusteringModel,
@@ -21,170 +23,18 @@ from damier.models import (
     LabeledCoclustering,
     LinfModel,
     NaiveBayes,
+    NaiveBayesRegression,
     Partition,
+    RegressionGrid,
+    RegressorModel,
     UnsupervisedGrid,
 )
 from damier.models.codec import distinct_names
 from damier.models.encoding import OF_NUMBERS, Encode, written_parts
+from damier.models.regressor import ROUNDING
 
-# Rows of one INSERT.
-_INSERTED = 500
 # Combinations of parts, with and without values never seen, that a grid may list.
 _MOST_CELLS = 50_000
-INSTEAD = "score with damier predict, or with predict_proba in Python"
-
-
-@dataclass
-class Plan:
-    """A query as it grows: each step selects the kept columns and its own from the step before.
-
-    Parameters
-    ----------
-    writer : Writer
-    table : exp.Table
-        What is read.
-    keep : sequence of str
-        Columns carried to the result.
-    names : sequence of str
-        Columns the model reads.
-    lookup : exp.Table, optional
-        Where the values of texts are looked up; they are written in the query otherwise.
-    """
-
-    writer: Writer
-    table: exp.Table
-    keep: Sequence[str]
-    names: Sequence[str]
-    lookup: exp.Table | None = None
-    prefix: str = "damier_"
-    steps: list[tuple[str, exp.Select]] = field(default_factory=list)
-    comments: list[str] = field(default_factory=list)
-    looked_up: list[tuple[int, str, int]] = field(default_factory=list)
-    inputs: dict[tuple[str, str], str] = field(default_factory=dict)
-    _joins: list[exp.Join] = field(default_factory=list)
-
-    def __post_init__(self) -> None:
-        names = [*self.keep, *self.names]
-        self.writer.check_names(list(dict.fromkeys(names)))
-        while any(name.casefold().startswith(self.prefix) for name in names):
-            self.prefix += "_"
-
-    def own(self, name: str) -> str:
-        """Name a column or step of the query's own."""
-        return self.prefix + name
-
-    def step(self, name: str, items: Sequence[tuple[Node, str]], *, last: bool = False) -> exp.Select:
-        """Add a select of the kept columns and of expressions under their names."""
-        writer = self.writer
-        most = writer.dialect.most_columns
-        if most is not None and len(self.keep) + len(items) > most:
-            raise CannotWriteError(
-                f"the query needs {len(self.keep) + len(items):,} columns; {writer.dialect.engine} takes "
-                f"{most:,}: {INSTEAD}."
-            )
-        source: Node
-        if self.steps:
-            source = exp.Table(this=exp.Identifier(this=self.steps[-1][0], quoted=True))
-        else:
-            source = self.table.copy()
-        kept = [exp.Column(this=writer.name(name)) for name in self.keep]
-        shown = [exp.Alias(this=tree, alias=writer.identifier(alias)) for tree, alias in items]
-        query = exp.Select(expressions=[*kept, *shown]).from_(source, copy=False)
-        for join in self._joins:
-            query.append("joins", join)
-        self._joins = []
-        if not last:
-            self.steps.append((self.own(name), writer.fenced(query)))
-        return query
-
-    def use(self, partition: Partition) -> str:
-        """Return the name under which the first step gives a column."""
-        kind = kind_of(partition)
-        return self.inputs.setdefault((partition.name, kind), self.own(f"x{len(self.inputs)}"))
-
-    def read(self) -> None:
-        """Add the first step: columns as they are compared."""
-        items = [(self.writer.compared(name, kind), alias) for (name, kind), alias in self.inputs.items()]
-        self.step("values", items)
-
-    def part(self, partition: Partition, alias: str, *, first: int = 0, unseen: int = -1) -> tuple[Node, str]:
-        """Write the part of a column that the first step gave."""
-        column = self.writer.column(self.use(partition))
-        found = None
-        if self.lookup is not None and kind_of(partition) == "texts":
-            found = self._join(partition, column)
-        return self.writer.part(partition, column, first=first, unseen=unseen, looked_up=found), alias
-
-    def _join(self, partition: Partition, column: Node) -> Node:
-        """Join the table of values, and return the column of its parts."""
-        assert self.lookup is not None
-        number = len({n for n, _, _ in self.looked_up})
-        self.looked_up += [
-            (number, value, i)
-            for i, group in enumerate(groups_of(partition) or ())
-            for value in group
-            if value is not None
-        ]
-        alias = exp.Identifier(this=self.own(f"v{number}"), quoted=True)
-        value, part = (
-            exp.Column(this=exp.Identifier(this=self.own(name), quoted=True)) for name in ("value", "part")
-        )
-        variable = exp.Column(this=exp.Identifier(this=self.own("variable"), quoted=True))
-        one = exp.Select(expressions=[value, part]).from_(self.lookup.copy(), copy=False)
-        one.where(exp.EQ(this=variable, expression=self.writer.whole(number)), copy=False)
-        held = value.copy()
-        held.set("table", alias.copy())
-        self._joins.append(
-            exp.Join(
-                this=exp.Subquery(this=one, alias=exp.TableAlias(this=alias)),
-                side="LEFT",
-                on=exp.EQ(this=held, expression=column.copy()),
-            )
-        )
-        found = part.copy()
-        found.set("table", alias.copy())
-        return found
-
-    def whole_query(self, last: exp.Select) -> exp.Select:
-        """Return the last select, after the steps it needs."""
-        ctes = [
-            exp.CTE(this=query, alias=exp.TableAlias(this=exp.Identifier(this=name, quoted=True)))
-            for name, query in self.steps
-        ]
-        last.set("with_" if "with_" in exp.Select.arg_types else "with", exp.With(expressions=ctes))
-        return last
-
-    def lookup_statements(self) -> list[Node]:
-        """Return the statements that make and fill the table of values."""
-        if self.lookup is None or not self.looked_up:
-            return []
-        writer, dialect = self.writer, self.writer.dialect
-        longest = max(len(value.encode("utf-8", "replace")) for _, value, _ in self.looked_up)
-        text = {"mysql": f"VARBINARY({longest})", "tsql": "VARBINARY(MAX)"}.get(dialect.name, dialect.text)
-        whole = {"clickhouse": "Nullable(Int32)", "bigquery": "INT64"}.get(dialect.name, "INT")
-        types = (("variable", whole), ("value", text), ("part", whole))
-        columns = [
-            exp.ColumnDef(
-                this=exp.Identifier(this=self.own(name), quoted=True),
-                kind=exp.DataType.build(to, dialect=writer.grammar),
-            )
-            for name, to in types
-        ]
-        made = exp.Create(this=exp.Schema(this=self.lookup.copy(), expressions=columns), kind="TABLE")
-        if dialect.name == "clickhouse":
-            engine = exp.EngineProperty(this=exp.Anonymous(this="MergeTree", expressions=[]))
-            order = exp.Order(expressions=[exp.Ordered(this=exp.Anonymous(this="tuple", expressions=[]))])
-            made.set("properties", exp.Properties(expressions=[engine, order]))
-        statements: list[Node] = [made]
-        rows = []
-        for number, value, part in self.looked_up:
-            tree = writer.text(value)
-            if tree is not None:
-                rows.append(exp.Tuple(expressions=[writer.whole(number), tree, writer.whole(part)]))
-        for i in range(0, len(rows), _INSERTED):
-            values = exp.Values(expressions=rows[i : i + _INSERTED])
-            statements.append(exp.Insert(this=self.lookup.copy(), expression=values))
-        return statements
 
 
 # ----- what each model reads
@@ -196,9 +46,9 @@ def variables_of(model: Any) -> list[Partition]:
         return [model]
     if isinstance(model, (Encoding, UnsupervisedGrid)):
         return list(model.partitions)
-    if isinstance(model, NaiveBayes):
+    if isinstance(model, (NaiveBayes, NaiveBayesRegression)):
         return [variable.partition for variable in model.variables]
-    if isinstance(model, DataGrid):
+    if isinstance(model, (DataGrid, RegressionGrid)):
         return list(model.partitions.values())
     if isinstance(model, GridEnsemble):
         return [p for grid in model.grids for p in grid.partitions.values()]
@@ -403,8 +253,9 @@ def _evidence_found(
     ]
 
 
-def _bayes_proba(plan: Plan, model: NaiveBayes) -> exp.Select:
-    writer, scores = plan.writer, _bayes_scores(plan, model)
+def _raise_powers(plan: Plan, scores: Sequence[Node]) -> list[str]:
+    """Add the steps to the power of each score less the largest, m, and to their sum, t; return the names."""
+    writer = plan.writer
     powers = [plan.own(f"e{j}") for j in range(len(scores))]
     items = []
     for score, power in zip(scores, powers, strict=True):
@@ -413,6 +264,11 @@ def _bayes_proba(plan: Plan, model: NaiveBayes) -> exp.Select:
     plan.step("powers", items)
     total = writer.total([writer.column(power) for power in powers])
     plan.step("total", [*((writer.column(p), p) for p in powers), (total, plan.own("t"))])
+    return powers
+
+
+def _bayes_proba(plan: Plan, model: NaiveBayes) -> exp.Select:
+    writer, powers = plan.writer, _raise_powers(plan, _bayes_scores(plan, model))
     trees = [writer.divide(writer.column(power), writer.column(plan.own("t"))) for power in powers]
     return plan.step("", _named(plan, _proba_names(model.classes), trees), last=True)
 
@@ -449,10 +305,20 @@ def _proba_names(classes: Sequence[Any]) -> list[str]:
 # ----- grids
 
 
-def _grid_rows(grid: DataGrid) -> tuple[list[tuple[int, int]], list[list[float]]]:
-    """Return the row of each combination of parts, and the class shares of each row; the last is any other's.
+def _grid_rows(
+    grid: DataGrid, cell_shares: FloatArray, shown: Callable[[FloatArray], FloatArray]
+) -> tuple[list[tuple[int, int]], list[list[float]]]:
+    """Return the row of each combination of parts, and what is shown of each row; the last is any other's.
 
     Combinations are numbered in mixed radix, a group's one more than its last for a value never seen.
+
+    Parameters
+    ----------
+    grid : DataGrid
+    cell_shares : array of shape (n_cells, n_classes)
+        Shares of the classes, or intervals of a number, in each cell.
+    shown : callable
+        From shares, row by row, to the numbers that are written.
     """
     partitions = list(grid.partitions.values())
     radix = _radix(grid)
@@ -460,14 +326,14 @@ def _grid_rows(grid: DataGrid) -> tuple[list[tuple[int, int]], list[list[float]]
     row_of: dict[tuple[float, ...], int] = {}
     keys: dict[int, int] = {}
 
-    def add(key: int, shares: list[float]) -> None:
-        number = row_of.setdefault(tuple(shares), len(rows) + 1)
+    def add(key: int, row: list[float]) -> None:
+        number = row_of.setdefault(tuple(row), len(rows) + 1)
         if number > len(rows):
-            rows.append(shares)
+            rows.append(row)
         keys[key] = number
 
-    for parts, shares in zip(grid.cells.parts.tolist(), grid.cells.shares.tolist(), strict=True):
-        add(_key(parts, radix), shares)
+    for parts, held in zip(grid.cells.parts.tolist(), shown(cell_shares).tolist(), strict=True):
+        add(_key(parts, radix), held)
     grouped = [k for k, p in enumerate(partitions) if groups_of(p) is not None]
     if len(grid.cells) << len(grouped) > _MOST_CELLS:
         raise CannotWriteError(
@@ -478,10 +344,12 @@ def _grid_rows(grid: DataGrid) -> tuple[list[tuple[int, int]], list[list[float]]
         for unseen in itertools.combinations(grouped, n):
             known = grid.cells.parts.copy()
             known[:, unseen] = -1
-            for pattern in np.unique(known, axis=0):
-                parts = [partitions[k].n_parts if p < 0 else p for k, p in enumerate(pattern.tolist())]
-                add(_key(parts, radix), grid.shares_given(pattern).tolist())
-    rows.append(grid.shares.tolist())
+            patterns = np.unique(known, axis=0)
+            given = shown(np.array([grid.shares_given(pattern) for pattern in patterns]))
+            for pattern, row in zip(patterns.tolist(), given.tolist(), strict=True):
+                parts = [partitions[k].n_parts if p < 0 else p for k, p in enumerate(pattern)]
+                add(_key(parts, radix), row)
+    rows.append(shown(grid.shares[np.newaxis])[0].tolist())
     return sorted(keys.items()), rows
 
 
@@ -540,23 +408,31 @@ def _grid_partitions(grid: Any) -> list[Partition]:
 
 
 def _grids(model: Any) -> tuple[list[DataGrid], list[float]]:
+    if isinstance(model, RegressionGrid):
+        return [model.grid], [1.0]
     if isinstance(model, DataGrid):
         return [model], [1.0]
     return list(model.grids), model.weights.tolist()
+
+
+def _find_rows(plan: Plan, grids: Sequence[DataGrid], rows: Sequence[tuple[Any, Any]]) -> None:
+    """Add the steps up to the row of each grid that `_grid_rows` gives a row of the table, from 1."""
+    writer = plan.writer
+    _find_keys(plan, grids)
+    items = []
+    for g, (keys, held) in enumerate(rows):
+        pairs = [(key, writer.whole(row)) for key, row in keys]
+        tree = writer.choose(writer.column(plan.own(f"k{g}")), pairs, writer.whole(len(held)))
+        items.append((tree, plan.own(f"r{g}")))
+    plan.step("cells", items)
 
 
 def _grid_shares(plan: Plan, model: Any) -> list[Node]:
     """Add the steps up to the row of each grid's shares, and return the probability of each class."""
     writer = plan.writer
     grids, weights = _grids(model)
-    rows = [_grid_rows(grid) for grid in grids]
-    _find_keys(plan, grids)
-    items = []
-    for g, (keys, shares) in enumerate(rows):
-        pairs = [(key, writer.whole(row)) for key, row in keys]
-        tree = writer.choose(writer.column(plan.own(f"k{g}")), pairs, writer.whole(len(shares)))
-        items.append((tree, plan.own(f"r{g}")))
-    plan.step("cells", items)
+    rows = [_grid_rows(grid, grid.cells.shares, lambda shares: shares) for grid in grids]
+    _find_rows(plan, grids, rows)
     trees = []
     for j in range(len(model.classes)):
         terms = []
@@ -614,7 +490,8 @@ def _grid_rule(plan: Plan, model: Any) -> exp.Select:
     plan.step("cells", [_cell_number(plan, g, grid) for g, grid in enumerate(grids)])
     trees: list[Node] = []
     names = []
-    for g, grid in enumerate(grids):
+    ruled: Sequence[Any] = [model] if isinstance(model, RegressionGrid) else grids
+    for g, grid in enumerate(ruled):
         column = writer.column(plan.own(f"r{g}"))
         ending = "" if len(grids) == 1 else f"_{g + 1}"
         rules = [(i, writer.shown(text)) for i, text in enumerate(grid.rules(), 1)]
@@ -663,6 +540,187 @@ def _write_clusters(plan: Plan, model: CoclusteringModel) -> exp.Select:
     return plan.step("", _named(plan, ["row_cluster", "column_cluster"], trees), last=True)
 
 
+# ----- numbers
+
+
+def _predicted(model: RegressorModel, shares: FloatArray, levels: Sequence[float] | None) -> FloatArray:
+    """Return the mean of distributions, or their quantiles, row by row."""
+    if levels is None:
+        return model.means(shares)[:, np.newaxis]
+    return model.quantiles(shares, np.broadcast_to(np.array(levels), (len(shares), len(levels))))
+
+
+def _level_names(plan: Plan) -> list[str]:
+    return [f"quantile_{level:g}" if float(f"{level:g}") == level else f"quantile_{level!r}"
+            for level in map(float, plan.levels)]  # fmt: skip
+
+
+def _grid_numbers(
+    plan: Plan, model: RegressionGrid, levels: Sequence[float] | None, names: Sequence[str]
+) -> exp.Select:
+    """Write the mean of each row's cell, or its quantiles: they are known when the query is written."""
+    writer = plan.writer
+    cells = model.cell_shares[:-1]
+    rows = _grid_rows(model.grid, cells, lambda shares: _predicted(model, shares, levels))
+    _find_rows(plan, [model.grid], [rows])
+    trees = [
+        writer.look_up(writer.column(plan.own("r0")), list(column)) for column in zip(*rows[1], strict=True)
+    ]
+    return plan.step("", _named(plan, names, trees), last=True)
+
+
+def _interval_powers(plan: Plan, model: NaiveBayesRegression) -> list[str]:
+    """Add the steps up to the power of each elementary interval's score, and to their sum, t.
+
+    Intervals that a variable does not tell apart share a column of its evidence.
+    """
+    writer = plan.writer
+    terms: list[list[Node]] = [[writer.number(prior)] for prior in model._log_prior.tolist()]
+    active = [model.variables[k].parts for k in model._used]
+    if active:
+        _score_parts(plan, active)
+    items = []
+    for i, (partition, table) in enumerate(zip(active, model.tables, strict=True)):
+        columns, which = np.unique(_reached(partition, table), axis=1, return_inverse=True)
+        part = writer.column(plan.own(f"p{i}"))
+        if columns.shape[1] == 1:  # for all intervals alike
+            continue
+        if writer.dialect.rows:
+            name = plan.own(f"v{i}")
+            items.append((writer.look_up_row(part, columns.tolist()), name))
+            found = [writer.field(writer.column(name), j + 1) for j in range(columns.shape[1])]
+        else:
+            names = [plan.own(f"v{i}_{j}") for j in range(columns.shape[1])]
+            items += [
+                (writer.look_up(part.copy(), column), name)
+                for column, name in zip(columns.T.tolist(), names, strict=True)
+            ]
+            found = [writer.column(name) for name in names]
+        for sums, j in zip(terms, which.reshape(-1).tolist(), strict=True):
+            sums.append(found[j].copy())
+    if items:
+        plan.step("evidence", items)
+    scores = [plan.own(f"s{k}") for k in range(len(terms))]
+    plan.step("scores", [(writer.total(sums), name) for sums, name in zip(terms, scores, strict=True)])
+    plan.comments.append(f"{scores[0]} to {scores[-1]}: scores of the target's intervals, ascending")
+    top = writer.largest([writer.column(name) for name in scores])
+    plan.step("top", [*((writer.column(name), name) for name in scores), (top, plan.own("m"))])
+    return _raise_powers(plan, [writer.column(name) for name in scores])
+
+
+def _bayes_mean(plan: Plan, model: NaiveBayesRegression) -> exp.Select:
+    writer, powers = plan.writer, _interval_powers(plan, model)
+    products = [
+        exp.Mul(this=writer.number(mean), expression=writer.column(power))
+        for mean, power in zip(model.interval_means.tolist(), powers, strict=True)
+    ]
+    tree = writer.divide(exp.Paren(this=writer.total(products)), writer.column(plan.own("t")))
+    if model.reserve > 0.0:
+        overall = float(np.exp(model._log_prior) @ model.interval_means)
+        rest = exp.Mul(this=writer.number(1.0 - model.reserve), expression=exp.Paren(this=tree))
+        tree = exp.Add(this=rest, expression=writer.number(model.reserve * overall))
+    plan.step("mean", [(tree, plan.own("y"))])
+    least, most = float(model.values[0]), float(model.values[-1])
+    tree = writer.clipped(writer.column(plan.own("y")), least, most)
+    return plan.step("", _named(plan, ["mean"], [tree]), last=True)
+
+
+def _bayes_numbers(
+    plan: Plan, model: NaiveBayesRegression, levels: Sequence[float], names: Sequence[str]
+) -> exp.Select:
+    """Write quantiles: the interval where the shares reach each level, the place in it, the value there."""
+    writer, n = plan.writer, model.n_intervals
+    shares, reached = _cumulated(plan, model)
+    found = range(len(levels))
+    column = {(what, q): writer.column(plan.own(f"{what}{q}")) for what in "irgfx" for q in found}
+    items: list[tuple[Node, str]] = []
+    for q, level in enumerate(levels):
+        least = writer.number(level - ROUNDING)
+        ifs = [
+            exp.If(this=exp.GTE(this=writer.column(c), expression=least.copy()), true=writer.whole(k))
+            for k, c in enumerate(reached[:-1])
+        ]
+        tree = exp.Case(ifs=ifs, default=writer.whole(n - 1)) if ifs else writer.whole(0)
+        items.append((tree, plan.own(f"i{q}")))
+    plan.step("intervals", [*((writer.column(name), name) for name in (*shares, *reached)), *items])
+    items = []
+    for q, level in enumerate(levels):
+        below: list[Node] = [
+            exp.Sub(this=writer.column(c), expression=writer.column(s))
+            for s, c in zip(shares, reached, strict=True)
+        ]
+        mine: list[Node] = [writer.column(s) for s in shares]
+        before, own = (
+            writer.choose(column["i", q], list(enumerate(held[:-1])), held[-1]) for held in (below, mine)
+        )
+        rest = exp.Sub(this=writer.number(level), expression=exp.Paren(this=before))
+        items += [(column["i", q], plan.own(f"i{q}")), (rest, plan.own(f"r{q}")), (own, plan.own(f"g{q}"))]
+    plan.step("rests", items)
+    items = []
+    for q in found:
+        some = exp.If(this=exp.GT(this=column["g", q], expression=writer.number(0.0)),
+                      true=writer.divide(column["r", q], column["g", q].copy()))  # fmt: skip
+        tree = exp.Case(ifs=[some], default=column["r", q].copy())
+        items += [(column["i", q].copy(), plan.own(f"i{q}")), (tree, plan.own(f"f{q}"))]
+    plan.step("inside", items)
+    items = []
+    for q in found:
+        inside = writer.clipped(column["f", q], ROUNDING, 1.0)
+        place = exp.Add(this=column["i", q].copy(), expression=inside)
+        items.append((exp.Sub(this=place, expression=writer.number(ROUNDING)), plan.own(f"x{q}")))
+    plan.step("places", items)
+    trees = [
+        writer.first_reaching(column["x", q], model.places.tolist(), model.values.tolist()) for q in found
+    ]
+    return plan.step("", _named(plan, names, trees), last=True)
+
+
+def _cumulated(plan: Plan, model: NaiveBayesRegression) -> tuple[list[str], list[str]]:
+    """Add the steps to the intervals' shares and to their running sums, in blocks; return the names."""
+    writer, powers = plan.writer, _interval_powers(plan, model)
+    n, size = len(powers), math.isqrt(len(powers)) + 1
+    shares, within, reached = ([plan.own(f"{what}{k}") for k in range(n)] for what in "hwc")
+    items: list[tuple[Node, str]] = []
+    for power, share, prior in zip(powers, shares, np.exp(model._log_prior).tolist(), strict=True):
+        tree = writer.divide(writer.column(power), writer.column(plan.own("t")))
+        if model.reserve > 0.0:
+            rest = exp.Mul(this=exp.Paren(this=tree), expression=writer.number(1.0 - model.reserve))
+            tree = exp.Add(this=rest, expression=writer.number(model.reserve * prior))
+        items.append((tree, share))
+    plan.step("shares", items)
+    kept = [(writer.column(share), share) for share in shares]
+    sums = [writer.total([writer.column(s) for s in shares[k - k % size : k + 1]]) for k in range(n)]
+    plan.step("blocks", [*kept, *zip(sums, within, strict=True)])
+    ends = within[size - 1 :: size]
+    sums = [writer.total([writer.column(w) for w in (*ends[: k // size], within[k])]) for k in range(n)]
+    plan.step("sums", [*((tree.copy(), name) for tree, name in kept), *zip(sums, reached, strict=True)])
+    return shares, reached
+
+
+def _mean(plan: Plan, model: RegressorModel) -> exp.Select:
+    if isinstance(model, RegressionGrid):
+        return _grid_numbers(plan, model, None, ["mean"])
+    assert isinstance(model, NaiveBayesRegression)
+    return _bayes_mean(plan, model)
+
+
+def _write_quantiles(
+    plan: Plan, model: RegressorModel, levels: Sequence[float], names: Sequence[str]
+) -> exp.Select:
+    if isinstance(model, RegressionGrid):
+        return _grid_numbers(plan, model, levels, names)
+    assert isinstance(model, NaiveBayesRegression)
+    return _bayes_numbers(plan, model, levels, names)
+
+
+def _median(plan: Plan, model: RegressorModel) -> exp.Select:
+    return _write_quantiles(plan, model, [0.5], ["median"])
+
+
+def _quantiles(plan: Plan, model: RegressorModel) -> exp.Select:
+    return _write_quantiles(plan, model, plan.levels, _level_names(plan))
+
+
 _Output = Callable[[Plan, Any], exp.Select]
 _ENCODED: dict[str, _Output] = {
     "parts": _encoding_parts,
@@ -677,6 +735,7 @@ _GRID: dict[str, _Output] = {
     "parts": _grid_parts,
     "rule": _grid_rule,
 }
+_NUMBER: dict[str, _Output] = {"mean": _mean, "median": _median, "quantiles": _quantiles}
 # By kind of model: what is written by default, and what may be.
 _OUTPUTS: dict[type, tuple[str, dict[str, _Output]]] = {
     Partition: ("parts", _ENCODED),
@@ -692,6 +751,8 @@ _OUTPUTS: dict[type, tuple[str, dict[str, _Output]]] = {
     ),
     DataGrid: ("proba", _GRID),
     GridEnsemble: ("proba", _GRID),
+    NaiveBayesRegression: ("mean", {**_NUMBER, "parts": _encoding_parts}),
+    RegressionGrid: ("mean", {**_NUMBER, "parts": _encoding_parts, "rule": _grid_rule}),
     UnsupervisedGrid: ("cell", {"cell": _cells_of, "parts": _encoding_parts}),
     CoclusteringModel: ("cluster", {"cluster": _write_clusters}),
 }

@@ -531,6 +531,7 @@ class Writer:
                     branches.append((test, result))
             if partition.missing_alone:
                 branches.append((_not_null(column.copy()), lowest))
+            branches = _in_blocks(branches)
             # NaN is above all numbers, but on some engines, where no comparison with it is true
             guarded = partition.missing_alone or self.dialect.nan_above
             nan = self._is_nan(column.copy()) if held in ("number", "microseconds", "text") else None
@@ -597,6 +598,31 @@ class Writer:
         ifs = [exp.If(this=self.whole(key), true=tree) for key, tree in pairs]
         return exp.Case(this=index.copy(), ifs=ifs, default=default)
 
+    def first_reaching(self, number: Node, limits: Sequence[float], values: Sequence[float]) -> Node:
+        """Choose the value of the first limit that is not below a number, or the last; limits ascend."""
+        pairs = list(zip(limits, values, strict=True))
+        if len(pairs) <= _LONG_CASE:
+            branches = [
+                (exp.LTE(this=number.copy(), expression=self.number(limit)), self.number(value))
+                for limit, value in pairs[:-1]
+            ]
+            return _case(branches, self.number(values[-1]))
+        size = math.isqrt(len(pairs)) + 1
+        starts = range(0, len(pairs), size)
+        blocks = [self.first_reaching(number, limits[i : i + size], values[i : i + size]) for i in starts]
+        ends = [self.number(limits[i + size - 1]) for i in starts[:-1]]
+        branches = [
+            (exp.LTE(this=number.copy(), expression=end), block)
+            for end, block in zip(ends, blocks, strict=False)
+        ]
+        return _case(branches, blocks[-1])
+
+    def clipped(self, column: Node, low: float, high: float) -> Node:
+        """Keep a number between two others."""
+        below = exp.LT(this=column.copy(), expression=self.number(low))
+        above = exp.GT(this=column.copy(), expression=self.number(high))
+        return _case([(below, self.number(low)), (above, self.number(high))], column.copy())
+
     def total(self, terms: Sequence[Node]) -> Node:
         """Add numbers; long sums in parentheses, for engines recurse on them."""
         if len(terms) > _LONG_SUM:
@@ -647,6 +673,15 @@ def _case(branches: Sequence[tuple[Node, Node]], default: Node) -> Node:
     if not branches:
         return default
     return exp.Case(ifs=[exp.If(this=test, true=then) for test, then in branches], default=default)
+
+
+def _in_blocks(branches: list[tuple[Node, Node]]) -> list[tuple[Node, Node]]:
+    """Put many branches, each of whose tests holds where one before does, into blocks: found in two steps."""
+    if len(branches) <= _LONG_CASE:
+        return branches
+    size = math.isqrt(len(branches)) + 1
+    blocks = [branches[i : i + size] for i in range(0, len(branches), size)]
+    return [(block[-1][0].copy(), _case(block[:-1], block[-1][1])) for block in blocks]
 
 
 def _not_null(column: Node) -> Node:
