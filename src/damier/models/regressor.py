@@ -231,7 +231,7 @@ class RegressorModel(Model):
     def means(self, shares: FloatArray) -> FloatArray:
         """Means of distributions, rows x intervals."""
         # Not a matrix product: its last bits depend on how many rows are scored at once.
-        means = (shares * self.interval_means).sum(axis=1)
+        means: FloatArray = (shares * self.interval_means).sum(axis=1)
         # Rounding must not carry a mean beyond the values it is taken of.
         return np.clip(means, self.values[0], self.values[-1])
 
