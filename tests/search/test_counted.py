@@ -132,3 +132,15 @@ def test_a_column_without_values_is_one_part():
     found = solved(np.full(100, np.nan), np.arange(100, dtype=np.int32) % 2, 2)
     assert found.solution.counts.tolist() == [[50, 50]]
     assert found.n_missing == 100
+
+
+@pytest.mark.parametrize("kind", [NumberCounter, KernelCounter])
+def test_numbers_that_no_scan_met_are_refused(kind):
+    """A table that changes between two scans must not be counted beyond its bins."""
+    rng = np.random.default_rng(0)
+    first = KernelCounter(ALL, 1)
+    first.add(rng.uniform(1.5, 1.501, 20_000))
+    binning = refined_binning(ALL, first.counts())
+    for new in (1.50000000001, 1.5055):  # below and above all others with these leading bits
+        with pytest.raises(ValueError, match="the table changed while it was read"):
+            kind(binning, 1).add(np.array([1.5005, new]))

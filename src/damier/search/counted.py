@@ -15,6 +15,7 @@ from damier.criteria import discretization_cost
 from damier.intake.engines.prebins import (
     ALL,
     BINS,
+    CHANGED,
     MOST_VALUES,
     Binning,
     Counts,
@@ -74,10 +75,11 @@ def _count(
     weights: IntArray,
     levels: WordArray,
     starts: IntArray,
+    ends: IntArray,
     table: WordArray,
     missing: IntArray,
-) -> None:
-    """Count a batch of rows.
+) -> bool:
+    """Count a batch of rows; return False at a key that no bin was made for.
 
     Parameters
     ----------
@@ -88,8 +90,8 @@ def _count(
     levels : array of shape (n, 2)
         Of each bin of each level, end to end: the lowest key; the first bin of the next level, times 256,
         plus the shift (all ones: dropped).
-    starts : array of shape (n_levels,)
-        Where each level begins.
+    starts, ends : arrays of shape (n_levels,)
+        Where each level begins and ends.
     table : array of shape (n_bins, 2 + n_classes)
         Lowest and highest key and class counts of each bin, side by side in memory.
     missing : array of shape (n_classes,)
@@ -109,7 +111,10 @@ def _count(
             if word == _DROPPED:
                 at = _DROPPED
                 break
+            size = ends[level + 1] - starts[level + 1] if level + 1 < n_levels else table.shape[0]
             at = (word >> np.uint64(8)) + ((key - levels[place, 0]) >> (word & _BYTE))
+            if key < levels[place, 0] or at >= np.uint64(size):
+                return False
         if at == _DROPPED:
             continue
         if key < table[at, 0]:
@@ -117,6 +122,7 @@ def _count(
         if key > table[at, 1]:
             table[at, 1] = key
         table[at, 2 + j] += np.uint64(w)
+    return True
 
 
 @bare_kernel
@@ -157,7 +163,7 @@ class KernelCounter(NumberCounter):
     def __init__(self, binning: Binning, n_classes: int, values: bool = False) -> None:
         self.binning = binning
         sizes = [len(level.low) for level in binning.levels]
-        self._starts = np.cumsum([0, *sizes])[:-1].astype(np.int64)
+        self._starts, self._ends = np.cumsum([0, *sizes])[:-1], np.cumsum(sizes, dtype=np.int64)
         self._levels = np.empty((sum(sizes), 2), np.uint64)
         for start, level in zip(self._starts.tolist(), binning.levels, strict=True):
             packed = self._levels[start : start + len(level.low)]
@@ -178,7 +184,8 @@ class KernelCounter(NumberCounter):
         bits.flags.writeable = False  # so that one compiled version serves all
         held = np.empty(0, np.int32) if codes is None else codes
         each = np.empty(0, np.int64) if weights is None else weights
-        _count(bits, held, each, self._levels, self._starts, self._table, self._missing)
+        if not _count(bits, held, each, self._levels, self._starts, self._ends, self._table, self._missing):
+            raise ValueError(CHANGED)
         done = 0
         while self._slots is not None and done < len(bits):
             done, self._n_held = _collect(bits, self._slots, done, self._n_held)

@@ -42,6 +42,13 @@ _NO_KEY = np.uint64(2**64 - 1)
 _WHOLE = np.uint8(63)
 
 
+CHANGED = (
+    "the table changed while it was read: it holds numbers now that an earlier scan did not meet. Fit it "
+    "when nothing writes to it, and write a view whose values change from one reading to the next into a "
+    "table first."
+)
+
+
 class Level(NamedTuple):
     """How the bins of one level are split.
 
@@ -126,11 +133,21 @@ def no_counts(binning: Binning, n_classes: int, values: bool = False) -> Counts:
 
 
 def bins_of(keys: Any, binning: Binning) -> Any:
-    """Find the bin of each key, -1 where it is dropped."""
+    """Find the bin of each key, -1 where it is dropped.
+
+    Raises
+    ------
+    ValueError
+        At a key that no bin was made for.
+    """
     bins = (keys >> np.uint64(48)).astype(np.int64)
-    for level in binning.levels:
+    for depth, level in enumerate(binning.levels, 1):
+        size = len(binning.levels[depth].low) if depth < len(binning.levels) else binning.n_bins
         split = level.base[bins] + ((keys - level.low[bins]) >> level.shift[bins]).astype(np.int64)
-        bins = np.where((bins < 0) | (level.base[bins] < 0), -1, split)
+        kept = (bins >= 0) & (level.base[bins] >= 0)
+        if np.any(kept & ((keys < level.low[bins]) | (split < 0) | (split >= size))):
+            raise ValueError(CHANGED)
+        bins = np.where(kept, split, -1)
     return bins
 
 
