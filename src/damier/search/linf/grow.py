@@ -101,6 +101,8 @@ class Tally(NamedTuple):
         Sums of the numeric columns.
     counts : int64 array of shape (g, n_slots)
         Rows per slot.
+    held : int64 array of shape (n_slots,)
+        Rows per slot, of all classes.
     share : int64 array of shape (n_slots,)
         What each category stands for: the share of the current class among its rows, in fixed point.
     means : float64 array of shape (g, p)
@@ -110,6 +112,7 @@ class Tally(NamedTuple):
     alive: IntArray
     sums: IntArray
     counts: IntArray
+    held: IntArray
     share: IntArray
     means: FloatArray
 
@@ -124,7 +127,9 @@ class Draw(NamedTuple):
     keys : float64 array of shape (p,)
         The columns of least key are chosen.
     chosen : int64 array of shape (width,)
-        The columns chosen; then their odds and class means.
+        The columns chosen; then their odds.
+    chosen_means : float64 array of shape (width, g)
+        Their class means: the current class's, then those of the others that have rows left.
     order, projected, tried
         Overwritten by `draw_axis`.
     """
@@ -199,13 +204,13 @@ class Work(NamedTuple):
                 xy=np.zeros((3, n), dtype=np.int32),
                 most_weight=most_weight(rows.unit),
             ),
-            tally=Tally(whole(g), whole(g, p), whole(g, n_slots), whole(n_slots), real(g, p)),
+            tally=Tally(whole(g), whole(g, p), whole(g, n_slots), whole(n_slots), whole(n_slots), real(g, p)),
             draw=Draw(
                 odds=real(p),
                 keys=real(p),
                 chosen=chosen,
                 chosen_odds=real(width),
-                chosen_means=real(g, width),
+                chosen_means=real(width, g),
                 order=whole(width),
                 projected=real(g),
                 tried=whole(2, width),
@@ -246,6 +251,7 @@ def _count_rows(
                         found[i] += np.int32(bound < values[i])
             for i in range(size):
                 tally.counts[codes[start + i], slots[j] + found[i]] += sign
+                tally.held[slots[j] + found[i]] += sign
 
 
 @inner
@@ -260,9 +266,7 @@ def _scale_for(c: int, m: int, rows: Rows, view: View, tally: Tally) -> None:
                     tally.means[k, j] = tally.sums[k, j] / alive[k]
             continue
         for s in range(slots[j], slots[j + 1]):
-            held = 0
-            for k in range(g):
-                held += counts[k, s]
+            held = tally.held[s]
             share[s] = int((counts[c, s] / held if held > 0 else alive[c] / m) * rows.unit)
         for k in range(g):
             if alive[k] > 0:
@@ -274,7 +278,7 @@ def _scale_for(c: int, m: int, rows: Rows, view: View, tally: Tally) -> None:
             view.shares[place[j], i] = share[slots[j] + view.columns[j, i]]
 
 
-@allocating_inner
+@inner
 def _weigh_columns(c: int, m: int, slots: IntArray, tally: Tally, odds: FloatArray) -> None:
     """Weigh every column by the information its slots carry on the current class, beyond chance.
 
@@ -282,17 +286,13 @@ def _weigh_columns(c: int, m: int, slots: IntArray, tally: Tally, odds: FloatArr
     The square root tempers the weights; a part of them is spread evenly, for what informs only jointly.
     """
     counts = tally.counts
-    totals = np.zeros(counts.shape[1], np.int64)
-    for k in range(counts.shape[0]):
-        for s in range(totals.shape[0]):
-            totals[s] += counts[k, s]
     share = tally.alive[c] / m
     total = 0.0
     for j in range(odds.shape[0]):
         gain = 0.0
         chance = -1.0
         for s in range(slots[j], slots[j + 1]):
-            held = totals[s]
+            held = tally.held[s]
             if held > 0:
                 own = counts[c, s]
                 chance += 1.0
@@ -307,8 +307,11 @@ def _weigh_columns(c: int, m: int, slots: IntArray, tally: Tally, odds: FloatArr
 
 
 @inner
-def _choose_columns(c: int, informed: bool, state: IntArray, tally: Tally, draw: Draw) -> None:
-    """Choose the columns of a pass: drawn by their odds, or those that separate the class's mean most."""
+def _choose_columns(c: int, informed: bool, state: IntArray, tally: Tally, draw: Draw) -> int:
+    """Choose the columns of a pass: drawn by their odds, or those that separate the class's mean most.
+
+    Return the number of classes that have rows left, those of ``draw.chosen_means``.
+    """
     keys, chosen, alive, means = draw.keys, draw.chosen, tally.alive, tally.means
     p, width = keys.shape[0], chosen.shape[0]
     if p > width:
@@ -328,21 +331,26 @@ def _choose_columns(c: int, informed: bool, state: IntArray, tally: Tally, draw:
                     first = j
             chosen[q] = first
             keys[first] = np.inf
+    n_means = 1
     for q in range(width):
         draw.chosen_odds[q] = draw.odds[chosen[q]]
+        draw.chosen_means[q, 0] = means[c, chosen[q]]
+        n_means = 1
         for k in range(alive.shape[0]):
-            draw.chosen_means[k, q] = means[k, chosen[q]]
+            if k != c and alive[k] > 0:
+                draw.chosen_means[q, n_means] = means[k, chosen[q]]
+                n_means += 1
+    return n_means
 
 
 @inner
 def _draw_axes(
     t: int,
-    c: int,
+    n_means: int,
     strata: FloatArray,
     best_stratum: bool,
     n_steps: int,
     state: IntArray,
-    alive: IntArray,
     draw: Draw,
     axes: IntArray,
 ) -> None:
@@ -359,8 +367,7 @@ def _draw_axes(
                 used,
                 draw.chosen_odds,
                 draw.chosen_means,
-                alive,
-                c,
+                n_means,
                 n_steps,
                 state,
                 draw.order,
@@ -377,7 +384,13 @@ def _draw_axes(
 
 @allocating_inner
 def _best_cover(
-    work: Work, m: int, aim: Aim, settings: LinfSettings, state: IntArray, rectangles: IntArray
+    work: Work,
+    m: int,
+    n_means: int,
+    aim: Aim,
+    settings: LinfSettings,
+    state: IntArray,
+    rectangles: IntArray,
 ) -> tuple[int, int]:
     """Draw the projections of a pass and cover the most promising ones.
 
@@ -390,12 +403,11 @@ def _best_cover(
     for t in range(purity.shape[0]):
         _draw_axes(
             t,
-            aim.current,
+            n_means,
             settings.strata,
             settings.best_stratum,
             settings.n_steps,
             state,
-            work.tally.alive,
             work.draw,
             work.axes[t],
         )
@@ -554,8 +566,8 @@ def grow_list(
             else:
                 for j in range(draw.odds.shape[0]):
                     draw.odds[j] = 1.0
-            _choose_columns(c, settings.informed, state, tally, draw)
-            best, number = _best_cover(work, m, aim, settings, state, rectangles)
+            n_means = _choose_columns(c, settings.informed, state, tally, draw)
+            best, number = _best_cover(work, m, n_means, aim, settings, state, rectangles)
             if best < 0:
                 failed_in[c] = phase
                 failures += 1
