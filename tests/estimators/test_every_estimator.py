@@ -17,6 +17,7 @@ from sklearn.model_selection import cross_val_score
 import damier
 from damier import deploy
 from damier.deploy.json import dumps, loads
+from damier.search.run import Run, Stopped
 
 # Found in the package itself, so that none can be forgotten.
 ESTIMATORS = sorted(name for name in damier.__all__ if inspect.isclass(getattr(damier, name)))
@@ -340,3 +341,39 @@ def test_frames_come_out_in_the_library_passed_in(name, library):
     for to_frame in filter(None, makers):
         assert type(to_frame()).__module__.startswith(library)
         assert to_frame(backend="dict").keys()
+
+
+LIMITED = [name for name in ESTIMATORS if "time_limit" in make(name).get_params()]
+
+
+@pytest.mark.parametrize("name", LIMITED)
+def test_once_stopped_a_search_does_hardly_anything_more(name, monkeypatch):
+    # Work is counted in looks at the flag, not by the clock: a search that goes on once it is set looks again.
+    # Leaving nested loops takes a few looks, with no work between them.
+    looks = []
+    stop_at = [0]
+
+    def looked(run):
+        looks.append(bool(run.stop[0]))
+        if len(looks) == stop_at[0]:
+            run._end("time limit")
+
+    def stopped(run):
+        looked(run)
+        return bool(run.stop[0])
+
+    def check(run):
+        looked(run)
+        if run.stop[0]:
+            raise Stopped
+
+    monkeypatch.setattr(Run, "stopped", property(stopped))
+    monkeypatch.setattr(Run, "check", check)
+    monkeypatch.setattr(Run, "_wait", lambda run, thread: thread.join())  # which looks, too, but by the clock
+    assert fit(name).search_ended_ == "complete"
+    in_all = len(looks)
+    for stop_at[0] in (in_all // 4 + 1, in_all // 2 + 1):
+        looks.clear()
+        fitted = fit(name)
+        assert fitted.search_ended_ == "time limit"
+        assert looks.count(True) <= max(2, in_all // 10)

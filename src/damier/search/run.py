@@ -95,9 +95,10 @@ class Run:
         How the search ended.
     n_interrupts : int
         How many times Ctrl-C came.
-    search_seconds, finish_seconds : float
-        How long the search took by the clock, and what came after it, which no time limit cuts short; known
-        when `call` has returned.
+    prepare_seconds, search_seconds, finish_seconds : float
+        Seconds by the clock: what came before the search (compiling, the graph of balls), the search, and
+        what came after it. A time limit cuts the search short, not the others. The last two are known when
+        `call` has returned.
 
     Examples
     --------
@@ -118,10 +119,12 @@ class Run:
         self.stop = np.zeros(1, dtype=np.uint8)
         self.ended: SearchEnd = "complete"
         self.n_interrupts = 0
+        self.prepare_seconds = 0.0
         self.finish_seconds = math.nan
         self._inside = False
         self._pool: ThreadPoolExecutor | None = None
         self._messages: queue.SimpleQueue[Progress | None] = queue.SimpleQueue()
+        self._began = time.monotonic()
         self.start_clock()
 
     # ----- for the search
@@ -145,6 +148,7 @@ class Run:
 
     def start_clock(self) -> None:
         """Start the clock anew, for searches that first have to compile."""
+        self.prepare_seconds += self.seconds
         self.search_seconds = math.nan
         self._began = time.monotonic()
         self._deadline = math.inf if self.time_limit is None else self._began + self.time_limit

@@ -21,7 +21,7 @@ from scipy import sparse
 from scipy.spatial import cKDTree
 from scipy.spatial.distance import cdist
 
-from damier.search.balls.memory import check_memory
+from damier.search.balls.memory import check_memory, returned_array
 from damier.search.kernels import FloatArray, IntArray, allocating_inner, inner, kernel
 from damier.search.run import Run, Stopped
 
@@ -146,6 +146,7 @@ def _box_tree(points: FloatArray) -> tuple[IntArray, Boxes]:
         skips[node] = len(starts)
 
     grow(0, points.shape[0])
+    del grow  # which refers to itself: all that it holds would wait for the garbage collector
     whole = [np.array(numbers, dtype=np.int64) for numbers in (starts, ends, skips)]
     return order, Boxes(whole[0], whole[1], np.array(lows), np.array(highs), whole[2])
 
@@ -314,11 +315,11 @@ def _pairs_by_distance(points: FloatArray, metric: Metric, run: Run) -> IntArray
     laid_out = np.ascontiguousarray(points[order])
     # A band of rows is kept and the rows of all later points pass by it, a block at a time. Rows are computed
     # again for each band: bands are larger where a row takes calls of a Python function.
-    n_rows = min(n // 4, _BAND_CELLS // n) if isinstance(metric, str) else _BAND_CELLS // n
+    n_rows = min(n // 5, _BAND_CELLS // n) if isinstance(metric, str) else _BAND_CELLS // n
     band = min(n, (n_rows // _BLOCK + 1) * _BLOCK)
     check_memory(8.0 * n * band, f"A band of the distances between {n} points")
     # Two buffers for all rows: fresh arrays of this size would leave the heap in pieces.
-    band_room, block_room = np.empty((band, n)), np.empty((_BLOCK, n))
+    band_room, block_room = returned_array(band, n), np.empty((_BLOCK, n))
     found = []
     n_found = 0
     for first_a in range(0, n, band):

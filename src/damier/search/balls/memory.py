@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import math
+import mmap
 import os
 from functools import cache
 from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
 
 
 @cache
@@ -33,3 +37,12 @@ def check_memory(n_bytes: float, what: str) -> None:
             f"{what} would take {n_bytes / 2**30:.1f} GB, and there are {memory_size() / 2**30:.1f} GB of "
             "memory: fit on a sample of the rows, or pass a graph with fewer edges."
         )
+
+
+def returned_array(n_rows: int, n_columns: int) -> npt.NDArray[np.float64]:
+    """Return an array, zero, whose memory goes back to the system when it is freed.
+
+    The C library keeps what it allocated for large arrays that were freed, and from then on all that is not
+    larger: five fits in a row would hold twice the memory of one.
+    """
+    return np.frombuffer(mmap.mmap(-1, 8 * n_rows * n_columns)).reshape(n_rows, n_columns)
