@@ -2,9 +2,12 @@
 
     python -m benchmarks.growth
     python -m benchmarks.growth --only encoder_classes grid_columns --quick
+    python -m benchmarks.growth --only time_limit
 
 ``memory`` is the most that a fit held beyond what the process held before (Linux only), and ``of table`` what
 multiple that is of the table's own size. ``exponent`` is that of the CPU seconds from one size to the next.
+``time_limit`` fits every estimator that has a limit on more than it can search within it: seconds by the clock
+before the search (compiling, the graph of balls), of the search, and after it.
 """
 
 from __future__ import annotations
@@ -16,8 +19,9 @@ import subprocess
 import sys
 from collections.abc import Callable
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+import damier
 from benchmarks.records import Record, run
 
 # A case makes X, y (None without a target) and an estimator for a size; a tiny fit loads the kernels first.
@@ -69,6 +73,41 @@ estimator.fit(X) if y is None else estimator.fit(X, y)
 print(json.dumps([time.process_time() - start, held("VmHWM:") - before, table]))
 """
 
+# A tiny fit loads the kernels, then one with a limit on a table that would take longer.
+LIMITED_PROGRAM = r"""
+import json, sys, warnings
+import numpy as np, scipy.sparse as sp
+import damier
+from damier.estimators import _base
+warnings.simplefilter("ignore")
+name, limit = sys.argv[1], float(sys.argv[2])
+more = dict(LinfClassifier=dict(n_estimators=10_000), BallPartitionClassifier=dict(n_partitions=1000),
+            DataGridClassifier=dict(effort=20), DataGridEnsembleClassifier=dict(effort=20)).get(name, {})
+def fit(n, **parameters):
+    rng = np.random.default_rng(0)
+    estimator = getattr(damier, name)(**parameters)
+    if name.startswith("Coclustering"):
+        side = max(40, n // 20)
+        X = sp.csr_array(sp.random_array((side, side), density=min(0.5, 10 * n / side**2), rng=rng))
+        X.data[:] = 1
+        return estimator.fit(X, rng.integers(0, 2, side))
+    y = rng.integers(0, 3, n)
+    X = rng.normal(size=(n, 10)) + y[:, None]
+    return estimator.fit(X, X[:, 0] if name.endswith("Regressor") else y)
+fit(200)
+runs = []
+make_run = damier.search.run.Run.__init__
+def remember(run, *args, **keywords):
+    make_run(run, *args, **keywords)
+    if run.time_limit is not None: runs.append(run)
+damier.search.run.Run.__init__ = remember
+n = dict(BallPartitionClassifier=8_000, LinfClassifier=100_000).get(name, 200_000)
+ended = fit(n, time_limit=limit, **more).search_ended_
+run = runs[0]
+print(json.dumps([ended, run.prepare_seconds, run.search_seconds, run.finish_seconds]))
+"""
+LIMIT = 5.0
+
 
 class Case(NamedTuple):
     """What grows, the sizes measured, and what the last of them may take."""
@@ -105,12 +144,39 @@ CASES = {
 
 def measure(case: str, size: int) -> tuple[float, float, float]:
     """Fit a case in a process of its own: CPU seconds, bytes held beyond those before, bytes of the table."""
-    command = [sys.executable, "-c", PROGRAM, case, str(size)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise RuntimeError(f"{case} at {size}: {done.stderr.strip().splitlines()[-1]}")
-    seconds, memory, table = json.loads(done.stdout.splitlines()[-1])
+    seconds, memory, table = _result(PROGRAM, case, str(size))
     return seconds, memory, table
+
+
+def _result(program: str, *arguments: str) -> list[Any]:
+    """Run a program in a process of its own; read the line it ends with."""
+    done = subprocess.run(
+        [sys.executable, "-c", program, *arguments], capture_output=True, text=True, check=False
+    )
+    if done.returncode:
+        raise RuntimeError(f"{' at '.join(arguments)}: {done.stderr.strip().splitlines()[-1]}")
+    result: list[Any] = json.loads(done.stdout.splitlines()[-1])
+    return result
+
+
+def limited() -> list[str]:
+    """Names of the estimators that have a time limit."""
+    return [
+        name
+        for name in sorted(damier.__all__)
+        if isinstance(getattr(damier, name), type) and "time_limit" in getattr(damier, name)().get_params()
+    ]
+
+
+def limit_time(record: Record, options: argparse.Namespace) -> None:
+    """Measure what a time limit limits, estimator by estimator."""
+    limit = 1.0 if options.quick else LIMIT
+    title = f"time_limit={limit:g}: seconds by the clock"
+    columns = ["estimator", "search ended", "before", "search", "after", "at most"]
+    for name in limited():
+        ended, *seconds = _result(LIMITED_PROGRAM, name, str(limit))
+        record.row(title, columns, [name, ended, *seconds, f"search {max(1.1 * limit, limit + 2):g}"])
+    record.close(title)
 
 
 def grow(case: str, record: Record, options: argparse.Namespace) -> None:
@@ -127,7 +193,10 @@ def grow(case: str, record: Record, options: argparse.Namespace) -> None:
     record.close(title)
 
 
-PARTS: dict[str, Callable[[Record, argparse.Namespace], None]] = {case: partial(grow, case) for case in CASES}
+PARTS: dict[str, Callable[[Record, argparse.Namespace], None]] = {
+    **{case: partial(grow, case) for case in CASES},
+    "time_limit": limit_time,
+}
 
 if __name__ == "__main__":
     run("growth", __doc__, PARTS)

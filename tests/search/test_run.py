@@ -151,16 +151,19 @@ def test_numbers_of_threads():
         count_threads(0)
 
 
-def test_what_comes_after_the_search_is_timed_apart():
+def test_what_comes_before_and_after_the_search_is_timed_apart():
     run = Run()
 
     def search():
+        time.sleep(0.03)
+        run.start_clock()
         time.sleep(0.02)
         run.stop_clock()
         time.sleep(0.05)
         run.stop_clock()  # said once more, it changes nothing
 
     run.call(search)
+    assert run.prepare_seconds >= 0.03
     assert run.search_seconds >= 0.02
     assert run.finish_seconds >= 0.05
     run.start_clock()
