@@ -204,6 +204,9 @@ def _search_tiny_table(n_classes: int) -> None:
     classes = ((rows % 8 > 3) ^ (rows // 8 > 1)).astype(np.int32)
     classes[0] = n_classes - 1
     search_grid(axes, classes, n_classes, effort=3)
+    # A column of many values takes other kernels.
+    many = np.arange(1100, dtype=np.int32)
+    search_alone(AxisCodes(many, len(many), False), many % n_classes, n_classes)
 
 
 def _run_rounds(
