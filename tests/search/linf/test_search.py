@@ -96,21 +96,20 @@ def test_a_projection_is_the_signed_sum_and_its_bins_count_every_row():
     assert own.sum() + other.sum() == n
 
 
-def test_an_axis_has_the_weights_asked_for_and_favours_its_columns():
-    means = np.random.default_rng(2).random((3, 12))
+@pytest.mark.parametrize("n_means", [1, 2, 3, 4, 5, 6, 9, 14])
+def test_an_axis_has_the_weights_asked_for_and_favours_its_columns(n_means):
+    means = np.random.default_rng(2).random((12, 16))
     odds = np.ones(12)
     odds[3] = 30.0
-    alive = np.array([5, 0, 5])
-    state = np.array([12345, 6789])
-    weights = np.zeros(12, np.int64)
+    weights, state = np.zeros(12, np.int64), np.array([12345, 6789])
     met = np.zeros(12)
-    order, room = np.zeros(12, np.int64), np.zeros(3)
+    order, room = np.zeros(12, np.int64), np.zeros(16)
     for _ in range(300):
-        distance = draw_axis(2, odds, means, alive, 0, 10, state, order, room, weights)
+        distance = draw_axis(2, odds, means, n_means, 10, state, order, room, weights)
         assert np.abs(weights).sum() == 2
-        projected = means @ weights
-        # class 1 has no rows left, so only class 2 counts
-        assert distance == pytest.approx(abs(projected[0] - projected[2]), abs=1e-12)
+        projected = weights @ means[:, :n_means]  # those beyond are of classes without rows left
+        closest = np.abs(projected[1:] - projected[0]).min(initial=np.inf)
+        assert distance == pytest.approx(closest if n_means > 1 else 0.0, abs=1e-12)
         met += weights != 0
     assert met[3] > 250
     assert met.min() > 0
