@@ -348,7 +348,7 @@ LIMITED = [name for name in ESTIMATORS if "time_limit" in make(name).get_params(
 
 @pytest.mark.parametrize("name", LIMITED)
 def test_once_stopped_a_search_does_hardly_anything_more(name, monkeypatch):
-    # Work is counted in looks at the flag, not by the clock: a search that goes on once it is set looks again.
+    # Work is counted in looks at the flag, not by the clock: a search that goes on looks again and again.
     # Leaving nested loops takes a few looks, with no work between them.
     looks = []
     stop_at = [0]
@@ -369,7 +369,7 @@ def test_once_stopped_a_search_does_hardly_anything_more(name, monkeypatch):
 
     monkeypatch.setattr(Run, "stopped", property(stopped))
     monkeypatch.setattr(Run, "check", check)
-    monkeypatch.setattr(Run, "_wait", lambda run, thread: thread.join())  # which looks, too, but by the clock
+    monkeypatch.setattr(Run, "_wait", lambda run, thread: thread.join())  # its looks are no work
     assert fit(name).search_ended_ == "complete"
     in_all = len(looks)
     for stop_at[0] in (in_all // 4 + 1, in_all // 2 + 1):
