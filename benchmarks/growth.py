@@ -6,8 +6,8 @@
 
 ``memory`` is the most that a fit held beyond what the process held before (Linux only), and ``of table`` what
 multiple that is of the table's own size. ``exponent`` is that of the CPU seconds from one size to the next.
-``time_limit`` fits every estimator that has a limit on more than it can search within it: seconds by the clock
-before the search (compiling, the graph of balls), of the search, and after it.
+``time_limit`` fits every estimator that has a limit on more than it can search within it: seconds by the
+clock before the search (compiling, the graph of balls), of the search, and after it.
 """
 
 from __future__ import annotations

@@ -128,10 +128,16 @@ def _box_tree(points: FloatArray) -> tuple[IntArray, Boxes]:
     lows: list[FloatArray] = []
     highs: list[FloatArray] = []
 
-    def grow(start: int, end: int) -> None:
-        node = len(starts)
+    # No function that calls itself: what it holds would wait for the garbage collector.
+    waiting = [(0, points.shape[0], -1)]
+    while waiting:
+        start, end, grown = waiting.pop()
+        if grown >= 0:  # the whole branch of this node
+            skips[grown] = len(starts)
+            continue
         inside = points[order[start:end]]
         low, high = inside.min(axis=0), inside.max(axis=0)
+        waiting.append((0, 0, len(starts)))
         starts.append(start)
         ends.append(end)
         lows.append(low)
@@ -141,12 +147,7 @@ def _box_tree(points: FloatArray) -> tuple[IntArray, Boxes]:
             middle = (end - start) // 2
             by_side = np.argpartition(inside[:, np.argmax(high - low)], middle)
             order[start:end] = order[start:end][by_side]
-            grow(start, start + middle)
-            grow(start + middle, end)
-        skips[node] = len(starts)
-
-    grow(0, points.shape[0])
-    del grow  # which refers to itself: all that it holds would wait for the garbage collector
+            waiting += [(start + middle, end, -1), (start, start + middle, -1)]
     whole = [np.array(numbers, dtype=np.int64) for numbers in (starts, ends, skips)]
     return order, Boxes(whole[0], whole[1], np.array(lows), np.array(highs), whole[2])
 
