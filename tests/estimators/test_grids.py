@@ -8,7 +8,7 @@ from sklearn.metrics import balanced_accuracy_score, make_scorer
 from sklearn.model_selection import TunedThresholdClassifierCV
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from damier import DataGridClassifier, DataGridEnsembleClassifier, rank_pairs
+from damier import DataGridClassifier, DataGridEnsembleClassifier, DataGridRegressor, rank_pairs
 from damier.criteria import grid_cost
 from damier.deploy.json import dumps, loads
 
@@ -269,3 +269,11 @@ def test_an_ensemble_is_as_sharp_as_rows_judged_without_themselves_say():
     np.testing.assert_allclose(
         model.predict_proba(X), mean**model.power / (mean**model.power).sum(axis=1, keepdims=True)
     )
+
+
+@pytest.mark.parametrize("kind", [DataGridClassifier, DataGridRegressor])
+def test_transform_keeps_the_rows_where_nothing_is_selected(kind):
+    X = pd.DataFrame({"x": [1.0, 2.0, 3.0, 4.0]}, index=[7, 8, 9, 10])
+    kept = kind().fit(X, [0.5, 1.5, 0.5, 1.5] if kind is DataGridRegressor else [0, 1, 0, 1]).transform(X)
+    assert kept.shape == (4, 0)
+    assert list(kept.index) == [7, 8, 9, 10]

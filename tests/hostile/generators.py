@@ -34,7 +34,7 @@ import polars as pl
 import pyarrow as pa
 from rich.console import Console
 from scipy import sparse
-from sklearn.base import clone
+from sklearn.base import clone, is_regressor
 from sklearn.exceptions import DataConversionWarning
 from typer.testing import CliRunner
 
@@ -220,7 +220,8 @@ def labels(rng, n):
 
 
 def answers(fitted, X):
-    for what in ("predict_proba", "transform", "predict"):
+    order = ("predict", "transform") if is_regressor(fitted) else ("predict_proba", "transform", "predict")
+    for what in order:
         if hasattr(fitted, what):
             return np.asarray(getattr(fitted, what)(X))
     raise Broken("answers nothing")

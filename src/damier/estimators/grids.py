@@ -186,7 +186,8 @@ class _GridSelector(SelectorMixin):
             return {name: X[name] for k, name in enumerate(X) if k in kept}
         frame = as_frame(X)
         if frame is not None:
-            return frame[:, kept].to_native()
+            # Of pandas a frame without columns still has its rows.
+            return frame[:, kept].to_native() if kept or not hasattr(X, "iloc") else X.iloc[:, []]
         return (X if hasattr(X, "shape") else np.asarray(X))[:, kept]
 
 
