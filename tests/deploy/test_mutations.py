@@ -8,6 +8,7 @@ import warnings
 import numpy as np
 import pytest
 
+from damier import DataGridRegressor, NaiveBayesRegressor
 from damier.deploy.json import dumps, loads
 from damier.models import (
     BallPartition,
@@ -31,6 +32,9 @@ from damier.models import (
 )
 from damier.models.codec import find_kinds
 from damier.models.linf.columns import UNIT, CodedColumn, ScaledColumn
+from damier.models.naive_bayes_regression import NaiveBayesRegression
+from damier.models.regression_grid import RegressionGrid
+from damier.models.regressor import RegressorModel
 
 N_MUTATIONS = 500
 CLASSES = ("no", "yes", "maybe")
@@ -162,6 +166,16 @@ def models():
         point_shares=[[0.5, 0.25, 0.25], [1.0, 0.0, 0.0], [0.0, 0.5, 0.5], [0.25, 0.25, 0.5]],
     )
     yield BoundPosterior([1.0, 2.0, 3.0], [0.25, 0.5, 0.25], 0.9)
+    yield from of_numbers()
+
+
+def of_numbers():
+    """Small models of a numeric target."""
+    rng = np.random.default_rng(0)
+    columns = {"age": rng.uniform(0, 80, 120), "colour": rng.choice(["red", "blue"], 120)}
+    y = columns["age"] + 30 * (columns["colour"] == "red") + rng.normal(size=120)
+    yield NaiveBayesRegressor().fit(columns, y).model_
+    yield DataGridRegressor().fit(columns, y).model_
 
 
 MODELS = {model.model: model for model in models()}
@@ -291,14 +305,20 @@ def names_of(model):
         return {name for one in model.grids for name in one.variables}
     if isinstance(model, DataGrid | UnsupervisedGrid):
         return set(model.variables)
-    if isinstance(model, NaiveBayes):
+    if isinstance(model, NaiveBayes | NaiveBayesRegression):
         return {variable.name for variable in model.variables}
+    if isinstance(model, RegressionGrid):
+        return set(model.variables)
     if isinstance(model, BallPartition):
         return set(model.names)
     return {partition.name for partition in model.partitions} if isinstance(model, Encoding) else set()
 
 
 def score(model, rows):
+    if isinstance(model, RegressorModel):
+        low, high = model.predict_interval(rows, 0.5).T
+        assert (low <= high).all()
+        return model.predict(rows)
     if hasattr(model, "predict_proba"):
         return model.predict_proba(rows)
     if hasattr(model, "transform"):
