@@ -482,11 +482,98 @@ def scoring(record: Record, options: argparse.Namespace) -> None:
     record.close(title, "Least of five.")
 
 
+# Levels of a prototype that searched a target coarsened to 400 values.
+PROTOTYPE = {
+    "bodyfat": {"Density": 0.2845, "Abdomen": 0.0713, "Age": 0, "Height": 0, "Ankle": 0, "Wrist": 0},
+    "california": {
+        "median_income": 0.0386,
+        "longitude": 0.0322,
+        "latitude": 0.0274,
+        "housing_median_age": 0.0016,
+    },
+}
+
+
+def levels(record: Record, options: argparse.Namespace) -> None:
+    """Levels of single columns, beside those of a prototype."""
+    from damier import MODLEncoder
+
+    title = "Levels of single columns"
+    for table, known in PROTOTYPE.items():
+        if options.quick and table == "california":
+            continue
+        X, y = read(table)
+        found = MODLEncoder(target="number").fit(X, y)
+        for name, partition in found.partitions_.items():
+            size = f"{partition.n_parts} x {len(partition.target_bounds) + 1}"
+            before = f"{known[name]:.4f}" if name in known else ""
+            record.figure(title, f"{table}, {name}: {size}", f"{partition.level:.4f}", before)
+    record.close(title, "Beside: a prototype with a coarser search.")
+
+
+def noise(record: Record, options: argparse.Namespace) -> None:
+    """Draws of noise in which something is found."""
+    from damier.fit.numeric_target import order_target, partition_for_number
+    from damier.intake import read_table
+    from damier.intake.target import read_numbers
+
+    title = "Noise: draws with more than one part"
+    n_draws = 100 if options.quick else 1000
+    for n_rows in (100, 1000):
+        rng = np.random.default_rng(n_rows)
+        found = 0
+        for _ in range(n_draws):
+            column = read_table({"x": rng.normal(size=n_rows)}).columns[0]
+            target = order_target(read_numbers(rng.normal(size=n_rows)))
+            found += partition_for_number(column, target).n_parts > 1
+        record.figure(title, f"{n_rows:,} rows", f"{found} of {n_draws:,}")
+    record.close(title)
+
+
+def times(record: Record, options: argparse.Namespace) -> None:
+    """Time of a fit beside Khiops' and beside that of ten classes."""
+    from damier import MODLEncoder, NaiveBayesRegressor
+
+    title = "Time of a fit"
+    X, y = read("bodyfat" if options.quick else "california")
+    NaiveBayesRegressor().fit(X, y)  # compiles
+    begin, clock = time.process_time(), time.perf_counter()
+    NaiveBayesRegressor().fit(X, y)
+    ours, by_clock = time.process_time() - begin, time.perf_counter() - clock
+    khiops = None if options.quick else fit_khiops(X, y, X[:100], y[:100])
+    beside = "not installed" if khiops is None else f"Khiops {khiops.fit_seconds:.1f} s by the clock"
+    problem = f"{len(X):,} x {X.shape[1]}: CPU s, s by the clock"
+    record.figure(title, problem, f"{ours:.2f}, {by_clock:.2f}", beside)
+    rng = np.random.default_rng(0)
+    n_rows = 50_000 if options.quick else 1_000_000
+    inputs = rng.normal(size=(n_rows, 10))
+    target = inputs[:, :4].sum(axis=1) + rng.normal(size=n_rows)
+    classes = np.digitize(target, np.quantile(target, np.arange(1, 10) / 10))
+    seconds = []
+    for values, kind in ((target, "number"), (classes, "classes")):
+        begin = time.process_time()
+        MODLEncoder(target=kind).fit(inputs, values)
+        seconds.append(time.process_time() - begin)
+    record.figure(
+        title,
+        f"{n_rows:,} x 10 numbers: CPU s",
+        f"{seconds[0]:.1f}",
+        f"{seconds[1]:.1f} (ten classes): {seconds[0] / seconds[1]:.1f} times",
+    )
+    record.close(title)
+
+
 if __name__ == "__main__":
     run(
         "numeric_target",
         __doc__,
-        {"predictions": predictions, "scoring": scoring},
+        {
+            "levels": levels,
+            "noise": noise,
+            "times": times,
+            "predictions": predictions,
+            "scoring": scoring,
+        },
         {
             "--tables": {"nargs": "+", "choices": TABLES},
             "--methods": {"nargs": "+", "choices": METHODS},

@@ -89,6 +89,15 @@ def test_no_field_can_be_left_out(data):
                 loads(json.dumps({**plain, "partitions": [spoiled]}))
 
 
+def test_files_of_earlier_versions_lack_later_fields(data):
+    X, y = data
+    classifier = NaiveBayesClassifier(evidence="best", averaging="compression").fit(X, y)
+    plain = json.loads(dumps(classifier))
+    for variable in plain["variables"]:
+        del variable["class_weights"], variable["averaged"]
+    assert loads(json.dumps(plain)).predict_proba(X).tobytes() == classifier.predict_proba(X).tobytes()
+
+
 def test_what_cannot_be_saved(tmp_path):
     with pytest.raises(TypeError, match="MODLEncoder cannot be saved: give a fitted"):
         save(MODLEncoder(), tmp_path / "model.json")

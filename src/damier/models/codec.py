@@ -58,7 +58,7 @@ class Model:
 
     model: ClassVar[str]
 
-    # Fields that files of earlier versions do not have: None there.
+    # Fields that files of earlier versions do not have: they take their defaults.
     later_fields: ClassVar[tuple[str, ...]] = ()
 
     # Library of the frame that was fitted, in which frames are returned: neither saved nor compared.
@@ -437,11 +437,9 @@ def _decode_model(plain: Any, cls: type[M], path: str) -> M:
         if key not in hints:
             _refuse(path, f"unknown field {key!r}")
     for key in hints:
-        if key not in held and key in made.later_fields:
-            held[key] = None
-        elif key not in held:
+        if key not in held and key not in made.later_fields:
             _refuse(path, f"{key!r} is missing")
-    values = {key: _decode(held[key], hint, f"{path}.{key}") for key, hint in hints.items()}
+    values = {key: _decode(held[key], hints[key], f"{path}.{key}") for key in hints if key in held}
     try:
         result: M = made(**values)
     except FieldError as error:

@@ -343,6 +343,8 @@ class GridEnsemble(ClassifierModel):
     weights: Shares
     power: Weight = 1.0
 
+    later_fields = ("power",)
+
     model: ClassVar[str] = "grid_ensemble"
 
     def _check(self) -> None:

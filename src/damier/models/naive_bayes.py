@@ -152,6 +152,8 @@ class VariableEvidence(Model):
     class_weights: Weights | None = None
     averaged: AveragedEvidence | None = None
 
+    later_fields = ("class_weights", "averaged")
+
     def _check(self) -> None:
         if not self.partitions:
             raise FieldError("partitions", "a variable needs at least one partition")
