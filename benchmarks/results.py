@@ -26,6 +26,8 @@ TITLES = {
     "estimators": "Time of each estimator",
     "cold_start": "The first minute",
     "hostile": "Hostile inputs",
+    "numeric_target": "Numeric targets",
+    "growth": "Growth",
 }
 
 
