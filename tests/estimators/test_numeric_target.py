@@ -8,7 +8,7 @@ from sklearn.linear_model import LinearRegression
 from sklearn.model_selection import cross_val_score
 from sklearn.pipeline import make_pipeline
 
-from damier import MODLDiscretizer, MODLEncoder, MODLGrouper
+from damier import DataGridRegressor, MODLDiscretizer, MODLEncoder, MODLGrouper, NaiveBayesRegressor
 from damier.deploy.json import dumps, loads
 
 
@@ -132,3 +132,19 @@ def test_summary(data):
     X, y = data
     summary = MODLEncoder().fit(X, y).summary_
     assert summary["parts"].tolist()[2] == 1
+
+
+@pytest.mark.parametrize("kind", [NaiveBayesRegressor, DataGridRegressor])
+def test_regressors_read_tables_of_engines_that_fit(kind, tmp_path):
+    duckdb = pytest.importorskip("duckdb")
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"x": rng.normal(size=200), "word": rng.choice(["a", "b"], 200)})
+    frame["y"] = frame["x"] ** 2 + (frame["word"] == "a") + rng.normal(scale=0.1, size=200)
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    fitted = kind().fit(frame[["x", "word"]], frame["y"])
+    for source in (duckdb.from_df(frame), str(tmp_path / "t.csv")):
+        found = kind().fit(source, "y")
+        assert found.source_.collected
+        np.testing.assert_allclose(found.predict(frame[["x", "word"]]), fitted.predict(frame[["x", "word"]]))
+    with pytest.raises(ValueError, match="y must be the name of a column of X"):
+        kind().fit(duckdb.from_df(frame), frame["y"])

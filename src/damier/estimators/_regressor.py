@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-import numpy as np
 from sklearn.base import RegressorMixin
-from sklearn.utils.validation import check_consistent_length
 
-from damier.estimators._base import TableEstimator, seed_of, warn_of_column_vector
-from damier.intake import NumericTarget, Table, read_numbers, read_weights
+from damier.estimators._base import TableEstimator, seed_of
+from damier.intake import NumericTarget, Table, read_numbers
 from damier.intake.table import FloatArray, IntArray
 from damier.models import Distribution, RegressorModel
 
@@ -23,21 +21,15 @@ class TableRegressor(RegressorMixin, TableEstimator):
         self, X: Any, y: Any, sample_weight: Any = None
     ) -> tuple[Table, NumericTarget, IntArray | None]:
         """Read what ``fit`` was given; rows of weight zero are left out as if never there."""
-        table = self._read_table(X, reset=True)
-        warn_of_column_vector(y)
-        target = read_numbers(y)
-        check_consistent_length(range(table.n_rows), target.codes)
-        weights = read_weights(sample_weight, table.n_rows)
-        if weights is not None and not weights.all():
-            kept = np.flatnonzero(weights)
-            table, target, weights = table.take(kept), target.take(kept), weights[kept]
+        training = self._read_rows(X, y, sample_weight, read_numbers)
+        target = training.target
         if target.n_distinct == 1:
             rows = f"{len(target.codes):,} row" + ("" if len(target.codes) == 1 else "s")
             raise ValueError(
                 f"the target y is constant, it is {target.distinct[0]:g} in all of its {rows} "
                 f"({len(target.codes)} sample(s)): at least two different numbers are needed"
             )
-        return table, target, weights
+        return training.table, target, training.weights
 
     def predict(self, X: Any, method: Literal["mean", "median"] = "mean") -> FloatArray:
         """Return the mean of the predicted distribution of each row, or its median.
