@@ -62,7 +62,7 @@ def fit_regression_grid(
     >>> x = np.arange(100.0)
     >>> grid, _ = fit_regression_grid(read_table({"x": x}), read_numbers((x > 40) * 9 + x % 7), run=Run())
     >>> print(grid)
-    grid of x (2): level 0.1544, 2 of 2 cells in use, 2 target intervals
+    grid of x (2): level 0.1304, 2 of 2 cells in use, 2 target intervals
     """
     from damier.search.axis.numeric_target import partition_with_target
     from damier.search.grid.numeric_target import search_grid_with_target

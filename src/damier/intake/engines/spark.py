@@ -117,6 +117,8 @@ class SparkSource:
             try:
                 with contextlib.suppress(Exception):  # the classic session of 3.5 has no tags
                     session.addTag(tag)
+                with contextlib.suppress(Exception):  # Spark Connect has no groups
+                    session.sparkContext.setJobGroup(tag, "damier", interruptOnCancel=True)
                 outcome.append(job())
             except BaseException as error:
                 failure.append(error)
@@ -132,6 +134,8 @@ class SparkSource:
             if tagged:
                 with contextlib.suppress(Exception):
                     session.interruptTag(tag)
+            with contextlib.suppress(Exception):
+                session.sparkContext.cancelJobGroup(tag)
             raise
         if failure:
             raise _explained(failure[0]) from None
