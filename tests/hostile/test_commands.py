@@ -313,3 +313,11 @@ main()
         process = starting("-c", script, library, "report", "d.csv", "-t", "y")
         out, err = process.communicate(timeout=60)
         assert (process.returncode, out, err) == (130, "", ""), library
+
+
+def test_a_name_to_keep_with_a_line_break_is_not_an_error_of_a_library(here):
+    rows = {"x": list(range(20)), "a\nb": ["k"] * 20}
+    save(damier.NaiveBayesClassifier().fit({"x": rows["x"]}, [0] * 10 + [1] * 10), here / "m.json")
+    write_csv(here / "d.csv", rows)
+    assert run("predict", "m.json", "d.csv", "-o", "p.csv", "--keep", "x\ny").exit_code != 0
+    assert run("predict", "m.json", "d.csv", "-o", "p.csv", "--keep", '"a\nb"').exit_code == 0

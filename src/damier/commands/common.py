@@ -116,11 +116,11 @@ def reading_options(given: Mapping[str, Any]) -> dict[str, Any]:
     """Return the options of reading as the library takes them: names of columns as lists."""
     options = {**given, "missing": given.get("missing") or ()}
     for key in ("categorical", "numeric", "drop", "only"):
-        options[key] = _split_names(given.get(key), f"--{key}")
+        options[key] = split_names(given.get(key), f"--{key}")
     return options
 
 
-def _split_names(given: str | None, option: str) -> list[str]:
+def split_names(given: str | None, option: str) -> list[str]:
     """Split names with commas between; one that holds a comma or a line break stands in quotes."""
     try:
         return [name for row in csv.reader(io.StringIO(given or "", newline="")) for name in row]

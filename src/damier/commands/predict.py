@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import csv
 import glob
 import time
 from collections.abc import Callable, Iterator
@@ -23,6 +22,7 @@ from damier.commands.common import (
     note,
     read,
     reading_options,
+    split_names,
     stop,
     with_reading_options,
     writing,
@@ -136,7 +136,7 @@ def _stream(
     if used is None:
         raise stop("the model does not score row by row: give one file that fits into memory", WRONG_DATA)
     kinds, options = dict(column_kinds(loaded)), reading_options(reading)
-    copied = None if keep == "*" else next(csv.reader([keep]), []) if keep else []
+    copied = None if keep == "*" else split_names(keep, "--keep")
     n_rows, began = 0, time.monotonic()
 
     def write(rows: list[Rows], path: Path) -> None:
@@ -230,8 +230,7 @@ def _read(file: Path, model: Model, options: dict[str, Any]) -> Table:
     if not any(wrong.values()):
         return table
     for key, names in wrong.items():
-        named = next(csv.reader([options[key]]), []) if options[key] else []
-        options[key] = joined([*named, *names])
+        options[key] = joined([*split_names(options[key], f"--{key}"), *names])
     return read(file, quiet=True, **options)
 
 
@@ -239,7 +238,7 @@ def _kept(table: Table, keep: str | None) -> list[tuple[str, list[Any]]]:
     """Return the columns to copy."""
     if keep is None:
         return []
-    asked = next(csv.reader([keep]), [])
+    asked = split_names(keep, "--keep")
     names = list(table.names) if asked == ["*"] else [column_name(table, name) for name in asked]
     return [(name, _values(table[name])) for name in dict.fromkeys(names)]
 

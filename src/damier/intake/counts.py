@@ -186,7 +186,8 @@ def _check_pairs(table: Table) -> None:
 
 def _check_total(counts: Any) -> None:
     """Refuse more instances than a search can count; a sum of floats cannot overflow into less."""
-    total = float(counts.sum(dtype=np.float64))
+    with np.errstate(over="ignore"):  # infinity is too large as well
+        total = float(counts.sum(dtype=np.float64))
     if total > MOST_INSTANCES:
         raise ValueError(
             f"The table holds {total:.6g} instances; at most {MOST_INSTANCES:,} can be coclustered. Divide "
