@@ -230,8 +230,11 @@ def test_ctrl_c_ends_between_batches_and_leaves_the_connection_usable(rows, monk
     connection = duckdb.connect()
     connection.register("held", rows)
     table = connection.sql("SELECT * FROM held")
+    presses = iter([_thread.interrupt_main])  # one: a second would not wait for the scan to end
     with pytest.raises(KeyboardInterrupt):
-        damier.MODLEncoder(memory_limit=0).fit(table, "label", progress=lambda _: _thread.interrupt_main())
+        damier.MODLEncoder(memory_limit=0).fit(
+            table, "label", progress=lambda _: next(presses, lambda: None)()
+        )
     assert connection.sql("SELECT count(*) FROM held").fetchall() == [(N,)]
 
 

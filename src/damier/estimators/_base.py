@@ -74,12 +74,19 @@ class TableEstimator(BaseEstimator):
         return self._read_rows(X, y, sample_weight, read)
 
     def _read_any_training(
-        self, X: Any, y: Any, sample_weight: Any, kind: TargetType, *, allow_unlabeled: bool = False
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any,
+        kind: TargetType,
+        *,
+        allow_unlabeled: bool = False,
+        ask: bool = True,
     ) -> Training[Target | NumericTarget]:
         """Read what ``fit`` was given, where the target may be a number."""
 
         def read(y: Any) -> Target | NumericTarget:
-            target = read_any_target(y, kind, allow_unlabeled=allow_unlabeled)
+            target = read_any_target(y, kind, allow_unlabeled=allow_unlabeled, ask=ask)
             if isinstance(target, Target):
                 refuse_many_classes(target)
             return target

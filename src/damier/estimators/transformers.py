@@ -93,10 +93,13 @@ class _PartitionTransformer(TransformerMixin, WithSummary, TableEstimator):
         if opened is not None and not opened.fits:
             return self._fit_source(opened, progress)
         semi_supervised = self.semi_supervised is not None
-        # Only classes can be grouped.
-        kind = "classes" if self.group_classes and self.target == "auto" else self.target
         training = self._read_any_training(
-            opened or X, y, sample_weight, kind, allow_unlabeled=semi_supervised
+            opened or X,
+            y,
+            sample_weight,
+            self.target,
+            allow_unlabeled=semi_supervised,
+            ask=not self.group_classes,  # only classes can be grouped
         )
         target, table = training.target, training.table
         if isinstance(target, NumericTarget):

@@ -103,7 +103,12 @@ def read_numbers(y: Any, name: str = "y") -> NumericTarget:
 
 
 def read_any_target(
-    y: Any, kind: TargetType = "auto", *, allow_unlabeled: bool = False, name: str = "y"
+    y: Any,
+    kind: TargetType = "auto",
+    *,
+    allow_unlabeled: bool = False,
+    ask: bool = True,
+    name: str = "y",
 ) -> Target | NumericTarget:
     """Read a target that may be a number or a class.
 
@@ -114,14 +119,17 @@ def read_any_target(
         What it is. "auto" takes fractional numbers for a number, and anything else for classes.
     allow_unlabeled : bool
         As in `read_target`.
+    ask : bool
+        With "auto", whether to ask which of both whole numbers are, where they could be either. If not, they
+        are classes.
     name : str
         What the messages call the target.
 
     Raises
     ------
     ValueError
-        With "auto", if its whole numbers could be either: more than 100 values, and fewer than 100 rows per
-        value.
+        With "auto" and ``ask``, if its whole numbers could be either: more than 100 values, and fewer than
+        100 rows per value.
 
     Examples
     --------
@@ -133,7 +141,7 @@ def read_any_target(
     if kind == "number" or (kind == "auto" and is_fractional(y)):
         return read_numbers(y, name)
     target = read_target(y, allow_unlabeled, name)
-    question = looks_like_number(target, name) if kind == "auto" else None
+    question = looks_like_number(target, name) if kind == "auto" and ask else None
     if question is not None:
         raise ValueError(f"the target {question}. Say target='number' or target='classes'.")
     return target
