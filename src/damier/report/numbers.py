@@ -337,6 +337,7 @@ def number_view(summary: Summary, details_budget: int) -> dict[str, Any]:
         "left_out": left_out,
         "height": HEIGHT,
         "width": WIDTH,
+        "island": {"name": data["name"], "target": target["name"], "classes": []},
     }
 
 

@@ -16,17 +16,19 @@ from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
+from damier.report import pairs, rules, scorer, worth
+from damier.report.classes import ShownClasses, class_bars, shown_classes
 from damier.report.columns import statistics_text
-from damier.report.grid import cut_short, pair_text, sampled_text
 from damier.report.numbers import number, number_view
 from damier.report.summary import Summary
-from damier.report.words import class_names, percent, shortened
+from damier.report.words import percent, shortened
 
-MAX_CLASSES = 10
-MAX_LEADING = 5
 MAX_PARTS = 60
-MAX_RULES = 20
-MAX_PAIRS = 8
+# In the order of the page; each has a view for its template and an island for the scripts, or None.
+SECTIONS = {"pairs": pairs, "rules": rules, "worth": worth, "row": scorer}
+# One script of one hash: what all share, then what enhances each section.
+SCRIPTS = ("core.js", "table.js", "parts.js", "matrix.js", "rules.js", "curves.js", "scorer.js")
+STYLES = ("page.css", "sections.css")
 DETAILS_BUDGET = 500_000  # characters, about, spent on the parts of all variables
 
 _TEMPLATES = Path(__file__).parent / "templates"
@@ -48,9 +50,9 @@ def render_page(summary: Summary) -> str:
         The HTML document; it refers to nothing outside itself.
     """
     of_number = summary["target"].get("type") == "number"
-    template = page_environment().get_template("number.html" if of_number else "page.html")
     view = number_view(summary, DETAILS_BUDGET) if of_number else _view(summary)
-    page = template.render(style=verbatim("page.css"), script=verbatim("page.js"), **view)
+    view |= {"of_number": of_number, "style": verbatim(*STYLES), "script": verbatim(*SCRIPTS)}
+    page = page_environment().get_template("page.html").render(view)
     return page if page.endswith("\n") else page + "\n"
 
 
@@ -71,9 +73,12 @@ def page_environment() -> Environment:
     return environment
 
 
-def verbatim(name: str) -> str:
-    """Read a style or script of ours; the templates mark it as safe, all other text is escaped."""
-    return (_TEMPLATES / name).read_text(encoding="utf-8").strip()
+@functools.cache
+def verbatim(*names: str) -> str:
+    """Read styles or scripts of ours, without comments and indentation; templates mark only them as safe."""
+    texts = ((_TEMPLATES / name).read_text(encoding="utf-8") for name in names)
+    lines = (line.strip() for text in texts for line in text.splitlines())
+    return "\n".join(line for line in lines if line and not line.startswith("//"))
 
 
 def _sha256(script: str) -> str:
@@ -84,13 +89,7 @@ def _sha256(script: str) -> str:
 def _view(summary: Summary) -> dict[str, Any]:
     """Everything the templates need, already counted, cut and measured."""
     target, data = summary["target"], summary["dataset"]
-    shown = _shown_classes(target["counts"], summary["variables"])
-    others = len(target["counts"]) - len(shown)
-    names = class_names(target["classes"])
-    labels = [names[j].removesuffix(":") for j in shown]
-    if others:
-        labels.append(f"{others:,} other classes")
-    colours = [f"k{j}" for j in range(len(shown))] + (["ko"] if others else [])
+    classes = shown_classes(summary)
     variables, spent, left_out = [], 0, 0
     for variable in summary["variables"]:
         statistics = variable.get("statistics")
@@ -99,67 +98,50 @@ def _view(summary: Summary) -> dict[str, Any]:
         if variable["parts"] < 2:
             variables.append(view)
             continue
-        spent += 400 + min(variable["parts"], MAX_PARTS) * (150 + 45 * len(labels))
+        spent += 400 + min(variable["parts"], MAX_PARTS) * (150 + 45 * len(classes.labels))
         if spent <= DETAILS_BUDGET:
-            view |= _details(variable, shown, bool(others), names, data["rows"])
+            view |= _details(variable, classes, data["rows"])
         else:
             left_out += 1
         variables.append(view)
-    class_counts = _kept(target["counts"], shown, bool(others))
+    class_counts = classes.kept(target["counts"])
+    islands = {name: section.island(summary) for name, section in SECTIONS.items()}
     return {
         "summary": summary,
         "data": data,
         "target": target,
-        "legend": list(zip(labels, colours, class_counts, strict=True)),
-        "colours": colours,
-        "whole": {"counts": class_counts, "bars": _bars(class_counts)},
+        "legend": list(zip(classes.labels, classes.colours, class_counts, strict=True)),
+        "colours": classes.colours,
+        "whole": {"counts": class_counts, "bars": class_bars(class_counts)},
         # With two classes one line says where a part stands against all rows.
         "base": 100 * class_counts[0] / max(data["rows"], 1) if len(class_counts) == 2 else None,
         "variables": variables,
         "top_level": max((v["level"] for v in summary["variables"]), default=0.0),
         "left_out": left_out,
-        "grid": _grid(summary.get("grid"), shown, bool(others), names),
-        "pairs": _pairs(summary.get("pairs")),
-        "sampled": sampled_text(summary.get("classifier", {})),
-        "cut_short": cut_short(summary),
         "height": _HEIGHT,
         "width": _WIDTH,
+        **{name: section.view(summary) for name, section in SECTIONS.items()},
+        "island": {
+            "name": data["name"],
+            "target": target["name"],
+            "classes": classes.labels,
+            **{name: island for name, island in islands.items() if island is not None},
+        },
     }
 
 
-def _shown_classes(counts: list[int], variables: list[dict[str, Any]]) -> list[int]:
-    """Classes with a colour of their own, in the order of the data: all when few.
-
-    Of many, those that lead the most rows, in parts of the strongest variables, then the most frequent.
-    """
-    if len(counts) <= MAX_CLASSES:
-        return list(range(len(counts)))
-    led = [0] * len(counts)
-    for part in (part for variable in variables[:MAX_LEADING] for part in variable["table"]):
-        led[part["counts"].index(max(part["counts"]))] += part["rows"]
-    order = sorted(range(len(counts)), key=lambda j: (-led[j], -counts[j], j))
-    return sorted(order[: MAX_CLASSES - 1])
-
-
-def _kept(counts: list[int], shown: list[int], others: bool) -> list[int]:
-    kept = [counts[j] for j in shown]
-    return [*kept, sum(counts) - sum(kept)] if others else kept
-
-
-def _details(
-    variable: dict[str, Any], shown: list[int], others: bool, classes: list[str], rows: int
-) -> dict[str, Any]:
+def _details(variable: dict[str, Any], classes: ShownClasses, rows: int) -> dict[str, Any]:
     parts = []
     for part in variable["table"]:
-        counts = _kept(part["counts"], shown, others)
+        counts = classes.kept(part["counts"])
         parts.append(
             {
                 "label": part["label"] if "values" in part else shortened(part["label"]),
                 "rows": part["rows"],
                 "share": part["rows"] / rows if rows else 0.0,
                 "counts": counts,
-                "bars": _bars(counts),
-                "main": _main_classes(part["counts"], classes),
+                "bars": class_bars(counts),
+                "main": classes.main(part["counts"]),
             }
         )
     return {
@@ -167,46 +149,6 @@ def _details(
         "hidden_parts": max(0, len(parts) - MAX_PARTS),
         "mosaic": _mosaic([p["counts"] for p in parts]),
     }
-
-
-def _grid(
-    grid: dict[str, Any] | None, shown: list[int], others: bool, classes: list[str]
-) -> dict[str, Any] | None:
-    """Cut and measure the rules of a grid."""
-    if grid is None:
-        return None
-    rules = []
-    for rule in grid["rules"][:MAX_RULES]:
-        counts = _kept(rule["counts"], shown, others)
-        rules.append(
-            {
-                "parts": list(zip((v["name"] for v in grid["variables"]), rule["parts"], strict=True)),
-                "rows": rule["rows"],
-                "counts": counts,
-                "bars": _bars(counts),
-                "main": _main_classes(rule["counts"], classes),
-            }
-        )
-    return {**grid, "shown": rules, "hidden": grid["cells"] - len(rules)}
-
-
-def _pairs(pairs: dict[str, Any] | None) -> dict[str, Any] | None:
-    """Write the pairs of largest gain, and those that the search did not come to."""
-    if pairs is None:
-        return None
-    gaining = [(p["first"], p["second"], pair_text(p)) for p in pairs["gaining"][:MAX_PAIRS]]
-    not_done = [f"{first} × {second}" for first, second in pairs["not_done"]]
-    return {**pairs, "gaining": gaining, "not_done": not_done, "sampled": sampled_text(pairs)}
-
-
-def _bars(counts: list[int]) -> list[tuple[int, str]]:
-    """Width, in percent, of the bar of each class that occurs, each laid over the longer ones before it."""
-    total, upto, bars = sum(counts), 0, []
-    for j, count in enumerate(counts):
-        upto += count
-        if count:
-            bars.append((j, f"{100 * upto / total:.4g}"))
-    return bars[::-1]
 
 
 def _mosaic(parts: list[list[int]]) -> list[tuple[int, str]]:
@@ -230,11 +172,3 @@ def _mosaic(parts: list[list[int]]) -> list[tuple[int, str]]:
             if count and right > left:
                 paths[j].append(f"M{left} {top}H{right}V{_HEIGHT}H{left}")
     return [(j, "".join(paths[j])) for j in reversed(range(n_classes)) if paths[j]]
-
-
-def _main_classes(counts: list[int], classes: list[str]) -> str:
-    """Name the commonest classes of a part, with their shares; three of many, two of few."""
-    total, most = sum(counts), 3 if len(counts) > MAX_CLASSES else 2
-    order = sorted(range(len(counts)), key=lambda j: (-counts[j], j))
-    named = [j for j in order[:most] if counts[j]]
-    return ", ".join(f"{shortened(classes[j], 40)} {percent(counts[j] / total)}" for j in named)

@@ -1,0 +1,1 @@
+// curves of what the scores are worth

@@ -1,0 +1,1 @@
+// the matrix of pairs

@@ -1,0 +1,1 @@
+// the rules of the grid

@@ -1,0 +1,1 @@
+// a row to try
