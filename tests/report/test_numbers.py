@@ -14,7 +14,8 @@ from damier.cli import app
 from damier.deploy import load, save
 from damier.intake import read_numbers, read_table
 from damier.report import analyze_number, grid_lines, regressor_line, render_page, variables_table
-from damier.report.numbers import _Axis, number
+from damier.report.numbers import _Axis
+from damier.report.words import number
 
 
 def flats(n=400, seed=0):

@@ -159,6 +159,7 @@ def report(
         remark_lines,
         render_page,
         variables_table,
+        word_lines,
     )
     from damier.search.run import count_threads
 
@@ -201,7 +202,8 @@ def report(
             summary = analyze(inputs, explained, classifier=classifier, grid_seconds=grid, **options)
 
     scores = classifier_line(summary) or regressor_line(summary)
-    for line in (*remark_lines(summary), *([] if scores is None else [scores]), *grid_lines(summary)):
+    scored = [] if scores is None else [scores]
+    for line in (*remark_lines(summary), *word_lines(summary), *scored, *grid_lines(summary)):
         console.print(line, soft_wrap=True)
     write(page, render_page(summary))
     written = Text("\nPage written to ").append(printable(page), style="bold")

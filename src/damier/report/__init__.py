@@ -8,7 +8,7 @@ from damier.report.numbers import analyze_number
 from damier.report.page import render_page
 from damier.report.plots import plot_cover, plot_posterior
 from damier.report.summary import summarize
-from damier.report.table import classifier_line, regressor_line, remark_lines, variables_table
+from damier.report.table import classifier_line, regressor_line, remark_lines, variables_table, word_lines
 
 __all__ = [
     "Report",
@@ -28,4 +28,5 @@ __all__ = [
     "summarize_grid",
     "summarize_pairs",
     "variables_table",
+    "word_lines",
 ]

@@ -27,8 +27,9 @@ from damier.models import NaiveBayesRegression, Partition, RegressionGrid, Targe
 from damier.report.analysis import Sections, Show, show_nothing
 from damier.report.columns import describe_column, oddity, remarks, statistics_text
 from damier.report.grid import MAX_RULES, cut_short, sampled_text
+from damier.report.sentences import sentences
 from damier.report.summary import FORMAT, MAX_VALUES, Summary, finite, json_value, type_of, version
-from damier.report.words import LabelStyle, part_labels, shortened
+from damier.report.words import LabelStyle, number, part_labels, shortened
 
 # The strips' own units; they are stretched to whatever place they are given.
 WIDTH, HEIGHT = 600, 60
@@ -208,6 +209,7 @@ def summarize_number(
             and any(w > 0 for _, w in weights),
             "weights": [{"name": str(name), "weight": round(float(w), 6)} for name, w in weights if w > 0],
         }
+    summary["words"] = sentences(summary)
     return summary
 
 
@@ -426,17 +428,3 @@ def _along(parts: Sequence[Mapping[str, Any]], axis: _Axis) -> dict[str, str]:
                 lower = upper + least
             paths[name].append(f"M{left} {upper:.4g}H{right}V{lower:.4g}H{left}z")
     return {name: "".join(held) for name, held in paths.items()}
-
-
-def number(value: float) -> str:
-    """Write a number for people: about four digits, thousands apart.
-
-    >>> number(12345.678), number(0.0123456), number(3.0), number(1.5e12), number(-0.5)
-    ('12,346', '0.01235', '3', '1.5e+12', '-0.5')
-    """
-    size = abs(value)
-    if size >= 1e10 or 0 < size < 1e-4:
-        return f"{value:.4g}"
-    if size >= 1000:
-        return f"{value:,.0f}"
-    return f"{value:.4g}"

@@ -19,9 +19,9 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from damier.report import pairs, rules, scorer, worth
 from damier.report.classes import ShownClasses, class_bars, shown_classes
 from damier.report.columns import statistics_text
-from damier.report.numbers import number, number_view
+from damier.report.numbers import number_view
 from damier.report.summary import Summary
-from damier.report.words import percent, shortened
+from damier.report.words import number, percent, shortened
 
 MAX_PARTS = 60
 # In the order of the page; each has a view for its template and an island for the scripts, or None.

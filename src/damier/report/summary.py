@@ -5,6 +5,7 @@ The dict holds strings, numbers, booleans, lists and None only, so it is JSON as
     {"format": "damier-report/1", "damier": version,
      "dataset":   {"name", "rows", "variables", "numeric", "categorical", "informative", "missing"},
      "target":    {"name", "classes": [label, ...], "counts": [rows, ...]},
+     "words":     [what was found, a sentence each, ...],
      "notes":     [how the file was read, ...], "remarks": [what is odd about a variable, ...],
      "variables": [{"name", "type", "parts", "level", "missing", "cost", "null_cost", "optimal", "bounds",
                     "statistics": {"distinct", "minimum", "median", "maximum"}, "odd",
@@ -31,6 +32,7 @@ import numpy as np
 import numpy.typing as npt
 
 from damier.report.columns import remarks
+from damier.report.sentences import rare_classes, sentences
 from damier.report.words import LabelStyle, part_labels
 
 FORMAT = "damier-report/1"
@@ -153,6 +155,8 @@ def summarize(
         summary["grid"] = dict(grid)
     if pairs is not None:
         summary["pairs"] = dict(pairs)
+    summary["remarks"] += rare_classes(summary["target"])
+    summary["words"] = sentences(summary)
     return summary
 
 

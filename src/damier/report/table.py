@@ -8,8 +8,9 @@ from rich.table import Table
 from rich.text import Text
 
 from damier.intake.printable import printable
-from damier.report.numbers import number
+from damier.report.sentences import best_tenth, strongest_says
 from damier.report.summary import Summary
+from damier.report.words import number
 
 _EIGHTHS = " ▏▎▍▌▋▊▉█"
 
@@ -114,6 +115,12 @@ def _medians(variable: dict[str, Any]) -> str:
 def remark_lines(summary: Summary) -> list[Text]:
     """Say what is odd about the variables, one line each."""
     return [Text("note: ", style="yellow").append(printable(remark)) for remark in summary.get("remarks", ())]
+
+
+def word_lines(summary: Summary) -> list[Text]:
+    """Say what the strongest variable says and what the best tenth holds; the table says the rest."""
+    said = (strongest_says(summary), best_tenth(summary))
+    return [Text(printable(line)) for line in said if line]
 
 
 def _caption(summary: Summary) -> Text:

@@ -123,3 +123,17 @@ def some_of(names: Sequence[str], most: int = 5) -> str:
     """
     listed = ", ".join(shortened(name, 60) for name in names[:most])
     return listed if len(names) <= most else f"{listed} and {len(names) - most:,} more"
+
+
+def number(value: float) -> str:
+    """Write a number for people: about four digits, thousands apart.
+
+    >>> number(12345.678), number(0.0123456), number(3.0), number(1.5e12), number(-0.5)
+    ('12,346', '0.01235', '3', '1.5e+12', '-0.5')
+    """
+    size = abs(value)
+    if size >= 1e10 or 0 < size < 1e-4:
+        return f"{value:.4g}"
+    if size >= 1000:
+        return f"{value:,.0f}"
+    return f"{value:.4g}"
