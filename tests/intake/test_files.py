@@ -28,8 +28,8 @@ TEXT = """number,holes,text,flag,day,moment,mixed,a"b<script>,nothing
 def engine(request, monkeypatch):
     """Read small files by either engine: both must find the same."""
     if request.param == "duckdb":
-        monkeypatch.setattr("damier.intake.files._SMALL_FILE", -1)
-        monkeypatch.setattr("damier.intake.files._SMALL_COLUMN", -1)
+        monkeypatch.setattr("damier.intake.text._SMALL_FILE", -1)
+        monkeypatch.setattr("damier.intake.text._SMALL_COLUMN", -1)
 
 
 @pytest.fixture

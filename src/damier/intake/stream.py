@@ -18,23 +18,22 @@ import numpy as np
 
 from damier.intake import cells, factorize
 from damier.intake.cells import PLAIN, Reading, literal
-from damier.intake.files import (
-    _OFFLINE,
-    _PARQUET,
-    _TEXT,
-    _TRUTH,
-    _check_names,
-    _check_path,
-    _DuckReader,
-    _Options,
-    _suffix,
-    _TextFile,
-    _tidy_names,
-    _without_globs,
-    read_file,
-)
+from damier.intake.files import read_file
 from damier.intake.frames import read_table
+from damier.intake.reading import (
+    OFFLINE,
+    PARQUET,
+    TEXT,
+    Options,
+    check_names,
+    check_path,
+    kind_of_name,
+    tidy_names,
+    without_globs,
+)
 from damier.intake.table import CategoricalColumn, Column, NumericColumn, Table
+from damier.intake.text import TextFile
+from damier.intake.text_readers import TRUTH, DuckReader
 
 Result = TypeVar("Result")
 # Cells read at once: enough to keep vectors busy, little enough for the memory of a wide table.
@@ -81,7 +80,7 @@ class Rows:
             raise ImportError("rows are streamed by pyarrow: pip install pyarrow")
         # Here, before anything is written: Ctrl-C while DuckDB is imported ends the process on the spot.
         importlib.import_module("duckdb")
-        self._checked = _Options.checked(**self.options)
+        self._checked = Options.checked(**self.options)
 
     def read(self, consume: Callable[[Iterator[Batch]], Result]) -> Result:
         """Pass the batches on.
@@ -98,17 +97,17 @@ class Rows:
         ValueError
             If the file cannot be read, or lacks a column to copy.
         """
-        _check_path(self.path)
-        suffix = _suffix(self.path)
-        if suffix in _PARQUET:
+        check_path(self.path)
+        suffix = kind_of_name(self.path)
+        if suffix in PARQUET:
             return consume(self._parquet())
-        if suffix in _TEXT or self.options.get("separator") is not None:
-            return self._text(_TEXT.get(suffix, ","), consume)
+        if suffix in TEXT or self.options.get("separator") is not None:
+            return self._text(TEXT.get(suffix, ","), consume)
         return consume(self._whole())
 
     def count(self) -> int | None:
         """Return the number of rows if the file says it, else None."""
-        if _suffix(self.path) not in _PARQUET or not self.path.is_file():
+        if kind_of_name(self.path) not in PARQUET or not self.path.is_file():
             return None
         import pyarrow.parquet as pq
 
@@ -119,7 +118,7 @@ class Rows:
 
     def _chosen(self, held: Sequence[str]) -> tuple[list[str], list[str]]:
         """Return the columns to work on and those to copy, of those that the file has."""
-        _check_names(held, self._checked, str(self.path))
+        check_names(held, self._checked, str(self.path))
         held = [name for name in held if self._checked.keeps(name)]
         keep = list(held) if self.keep is None else list(self.keep)
         for name in keep:
@@ -150,12 +149,12 @@ class Rows:
                 for batch in _one_at_least(reader.iter_batches(rows, columns=names), schema):
                     yield _batch(batch.select(names), used, keep)
                 return
-            with duckdb.connect(config=_OFFLINE) as connection:
+            with duckdb.connect(config=OFFLINE) as connection:
                 connection.execute("SET enable_progress_bar = false")
                 connection.execute("SET TimeZone = 'UTC'")
                 connection.execute("SET enable_external_file_cache = false")  # each file is read once
                 listed = ", ".join('"' + name.replace('"', '""') + '"' for name in names)
-                source = f"read_parquet({literal(_without_globs(self.path))}, hive_partitioning=false)"
+                source = f"read_parquet({literal(without_globs(self.path))}, hive_partitioning=false)"
                 reader = connection.sql(f"SELECT {listed} FROM {source}").to_arrow_reader(rows)
                 for batch in _one_at_least(reader, reader.schema):
                     yield _batch(batch.rename_columns(names), used, keep)
@@ -166,7 +165,7 @@ class Rows:
     def _text(self, usual: str, consume: Callable[[Iterator[Batch]], Result]) -> Result:
         import duckdb
 
-        file = _TextFile(self.path, usual, self._checked)
+        file = TextFile(self.path, usual, self._checked)
 
         def once(path: Path) -> Result:
             reader = _TextRows(file, path)
@@ -202,7 +201,7 @@ def find_files(pattern: str) -> list[Path]:
     path = Path(pattern)
     if path.is_dir():
         found = [p for p in sorted(path.iterdir()) if p.is_file() and not p.name.startswith((".", "_"))]
-        return [p for p in found if _suffix(p) in (*_PARQUET, *_TEXT)]
+        return [p for p in found if kind_of_name(p) in (*PARQUET, *TEXT)]
     if path.exists() or not glob.has_magic(pattern):
         return [path] if path.exists() else []
     return [p for p in map(Path, sorted(glob.glob(pattern, recursive=True))) if p.is_file()]
@@ -242,7 +241,7 @@ def _plain(column: Column) -> list[Any]:
     return [None if np.isnan(value) else value for value in column.values.tolist()]
 
 
-class _TextRows(_DuckReader):
+class _TextRows(DuckReader):
     """Rows of a text file: all cells are text to DuckDB, and become what the columns are taken as."""
 
     def checked(
@@ -253,7 +252,7 @@ class _TextRows(_DuckReader):
         self.truth: set[str] = set()
         self.strays: Counter[str] = Counter()
         first = self._open()
-        self.names, _ = _tidy_names(first if self.options.header else [""] * len(first), self.options.header)
+        self.names, _ = tidy_names(first if self.options.header else [""] * len(first), self.options.header)
         used, keep = chosen(self.names)
         column_of = {name: f"c{j}" for j, name in enumerate(self.names)}
         sizes = [f"sum(strlen({column_of[name]}))" for name in dict.fromkeys([*used, *keep])]
@@ -307,7 +306,7 @@ class _TextRows(_DuckReader):
                 found[name] = _FORCED if plain else reading
             elif share >= cells.NEARLY and not any(map(cells.is_code, held)):
                 found[name] = reading
-            elif held and all(cell.lower() in _TRUTH for cell in held):
+            elif held and all(cell.lower() in TRUTH for cell in held):
                 self.truth.add(name)
         return found
 
@@ -319,7 +318,7 @@ class _TextRows(_DuckReader):
         codes, distinct = factorize.factorize_arrow(held)
         bare = self._bare(distinct)
         if name in self.truth:
-            truth = [None if cell is None else _TRUTH.get(cell.lower()) for cell in bare]
+            truth = [None if cell is None else TRUTH.get(cell.lower()) for cell in bare]
             return CategoricalColumn(name, *factorize.recode(codes, truth, keep_booleans=True))
         return CategoricalColumn(name, *factorize.recode(codes, bare))
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import glob
-import re
 import shutil
 import tempfile
 import time
@@ -21,6 +20,7 @@ from damier.intake.engines.prebins import Binning, Counts, NumberCounter
 from damier.intake.engines.source import Kind, Labels, Listed, Profiles, SourceColumn, Watch, need
 from damier.intake.files import read_file
 from damier.intake.frames import read_table
+from damier.intake.reading import without_globs
 from damier.intake.table import Table
 
 if TYPE_CHECKING:
@@ -104,7 +104,7 @@ def open_files(
     connection = duckdb.connect(config=settings)
     connection.execute("SET enable_progress_bar = false")
     connection.execute("SET TimeZone = 'UTC'")
-    listed = "[" + ", ".join(literal(escaped_path(name)) for name in found) + "]"
+    listed = "[" + ", ".join(literal(without_globs(name)) for name in found) + "]"
     folder = None
     try:
         if kinds == {"parquet"}:
@@ -127,13 +127,8 @@ def open_files(
     return source
 
 
-def escaped_path(path: str) -> str:
-    """Write a path that DuckDB does not take for a pattern."""
-    return re.sub(r"([*?\[])", r"[\1]", path)
-
-
 def _copy_text(connection: Any, listed: str, copied: str) -> None:
-    """Write text files as Parquet, cells read as `damier.intake.files` reads them.
+    """Write text files as Parquet, cells read as `damier.intake.read_file` reads them.
 
     A column is numeric, or of dates, if its first cells are so and 95% of all are; the other cells are then
     missing.
