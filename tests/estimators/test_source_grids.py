@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import duckdb
 import numpy as np
 import pyarrow as pa
@@ -11,6 +13,7 @@ import damier
 from damier.criteria import discretization_cost, grid_cost, grouping_cost
 from damier.fit import source_grids
 from damier.models.partition import GroupPartition
+from tests.estimators.test_sources import Changing
 
 N = 20_000
 
@@ -99,6 +102,60 @@ def test_an_ensemble(rows):
         check(grid, rows)
     assert found.weights_.sum() == pytest.approx(1.0)
     assert found.score(rows.select(["x", "word", "noise"]), rows["y"].to_pylist()) > 0.8
+
+
+def test_values_beyond_the_listed_ones_are_counted_too(rows, monkeypatch):
+    monkeypatch.setattr(source_grids, "_MOST_VALUES", 40)
+    words = np.array(rows["word"].to_pylist())
+    n_values = len(set(words))
+    with pytest.warns(UserWarning, match=f"'word' has {n_values - 40} values beyond the 40 most frequent"):
+        found = damier.DataGridClassifier(memory_limit=0).fit(relation(rows, ["x", "word", "y"]), "y")
+    grid = found.grid_
+    assert grid.cells.counts.sum() == N
+    listed = {value for group in grid.partitions["word"].groups for value in group}
+    assert len(listed) == 40
+    assert found.source_.left_out == {"word": (n_values - 40, int((~np.isin(words, list(listed))).sum()))}
+    groups = [(n_values, grid.partitions["word"].n_parts)]
+    intervals = [grid.partitions["x"].n_parts]
+    assert grid.cost == pytest.approx(grid_cost(grid.cells.counts, 2, intervals, groups))
+    # All rows of a listed value are where it is: the rest are in one group.
+    y = np.array(rows["y"].to_pylist()) == "yes"
+    seen = np.isin(words, list(listed))
+    parts = grid.partitions["word"].apply(words.tolist())
+    tables = np.array(
+        [np.bincount(y[parts == g], minlength=2) for g in range(grid.partitions["word"].n_parts)]
+    )
+    more = grid.partitions["word"].counts - tables
+    assert (more.sum(axis=1) > 0).sum() == 1
+    np.testing.assert_array_equal(more.sum(axis=0), np.bincount(y[~seen], minlength=2))
+
+
+@pytest.mark.parametrize("estimator", [damier.DataGridClassifier, damier.DataGridEnsembleClassifier])
+def test_a_time_limit_is_for_the_search(rows, estimator, monkeypatch):
+    """Neither the sample nor the counts on all rows are cut short; the search is."""
+    drawn = source_grids.sample_rows_of
+
+    def slow(*arguments):
+        time.sleep(0.6)
+        return drawn(*arguments)
+
+    held = relation(rows, ["x", "word", "noise", "y"])
+    estimator(memory_limit=0, effort=1).fit(held, "y")  # compiled
+    monkeypatch.setattr(source_grids, "sample_rows_of", slow)
+    found = estimator(memory_limit=0, time_limit=0.5).fit(held, "y")
+    assert found.search_ended_ == "time limit"
+    assert found.grid_.variables == ("x", "word")
+    assert found.grid_.cells.counts.sum() == N
+
+
+def test_a_grid_of_a_table_that_changes_is_refused(rows):
+    connection = duckdb.connect()
+    connection.register("rows", rows.select(["x", "word", "y"]))
+    before = connection.sql("SELECT * FROM rows")
+    after = connection.sql("SELECT * REPLACE ('new' AS y) FROM rows")
+    for n_good in range(1, 5):
+        with pytest.raises(ValueError, match="the table changed while it was read"):
+            damier.DataGridClassifier(memory_limit=0, effort=0).fit(Changing(before, after, n_good), "y")
 
 
 def test_noise_gives_no_grid(rows):

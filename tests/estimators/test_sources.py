@@ -12,6 +12,7 @@ import pytest
 import damier
 from damier.deploy import write_groups
 from damier.deploy.json import dumps
+from damier.intake.engines.duckdb import DuckDBSource
 
 N = 90_000
 
@@ -236,6 +237,45 @@ def test_ctrl_c_ends_between_batches_and_leaves_the_connection_usable(rows, monk
             table, "label", progress=lambda _: next(presses, lambda: None)()
         )
     assert connection.sql("SELECT count(*) FROM held").fetchall() == [(N,)]
+
+
+class Changing(DuckDBSource):
+    """A table that is another one from some query on."""
+
+    def __init__(self, before, after, n_good):
+        super().__init__(before)
+        self.after, self.n_good, self.asked = after, n_good, []
+
+    def _query(self, query):
+        if not hasattr(self, "asked"):
+            return super()._query(query)
+        self.asked.append(query)
+        held = self.relation if len(self.asked) <= self.n_good else self.after
+        return held.query("damier_source", query)
+
+
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("wave", "wave + 1e6"),
+        ("wave", "sqrt(wave)"),
+        ("word", "CASE WHEN word < 'w2' THEN 'w2' ELSE word END"),
+        ("label", "'new'"),
+        ("label", "CASE WHEN wave < 0.1 THEN 'low' ELSE label END"),
+    ],
+)
+def test_a_table_that_changes_between_scans_is_refused(rows, name, change):
+    connection = duckdb.connect()
+    connection.register("rows", rows.select(["wave", "word", "label"]))
+    before = connection.sql("SELECT * FROM rows")
+    after = connection.sql(f"SELECT * REPLACE ({change} AS {name}) FROM rows")
+    encoder, whole = damier.MODLEncoder(memory_limit=0), Changing(before, after, 100)
+    encoder.fit(whole, "label")
+    scans = [k for k, query in enumerate(whole.asked) if f'"{name}"' in query]
+    assert len(scans) > 1
+    for n_good in range(scans[0] + 1, scans[-1] + 1):
+        with pytest.raises(ValueError, match="the table changed while it was read"):
+            encoder.fit(Changing(before, after, n_good), "label")
 
 
 def test_all_values_are_written_with_their_groups(rows, tmp_path):

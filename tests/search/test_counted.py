@@ -3,7 +3,14 @@
 import numpy as np
 import pytest
 
-from damier.intake.engines.prebins import ALL, NumberCounter, exact_binning, refined_binning
+from damier.intake.engines.prebins import (
+    ALL,
+    LEADING,
+    NumberCounter,
+    exact_binning,
+    only_binning,
+    refined_binning,
+)
 from damier.search.axis.ordered import discretize
 from damier.search.counted import CountedNumber, KernelCounter
 
@@ -144,3 +151,27 @@ def test_numbers_that_no_scan_met_are_refused(kind):
     for new in (1.50000000001, 1.5055):  # below and above all others with these leading bits
         with pytest.raises(ValueError, match="the table changed while it was read"):
             kind(binning, 1).add(np.array([1.5005, new]))
+    for depth in (binning, only_binning(binning, np.arange(LEADING) < 0)):
+        with pytest.raises(ValueError, match="the table changed while it was read"):
+            kind(depth, 1).add(np.array([1.5005, -7.0]))  # other leading bits than all before
+    kind(only_binning(binning, np.arange(LEADING) < 0), 1).add(np.array([1.5005]))  # dropped, not refused
+
+
+def test_rows_that_are_not_those_of_the_scan_before_are_refused():
+    """All values are known, and still the counts betray another table."""
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=200_000)
+    codes = (x > 0.5).astype(np.int32)
+
+    def scan(column, kept):
+        counter = KernelCounter(column.binning, 2 if column.by_class else 1, column.wants_values)
+        counter.add(x[kept], codes[kept] if column.by_class else None)
+        column.take(counter.counts())
+
+    everything, fewer = slice(None), np.abs(x - 0.5) > 0.001
+    for n_good in range(3):
+        column = CountedNumber(2, class_counts=np.bincount(codes))
+        for _ in range(n_good):
+            scan(column, everything)
+        with pytest.raises(ValueError, match="the table changed while it was read"):
+            scan(column, fewer)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import glob
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -30,16 +32,19 @@ from damier.commands.tables import check_kind, joined, raw_option, write_table
 from damier.intake.printable import printable
 
 if TYPE_CHECKING:
-    from damier.intake import Table
+    from damier.intake.engines.source import Source
     from damier.models.coclustering import CoclusteringModel
     from damier.search.run import ProgressCallback
 
 Names = dict[str, str]
+# Bytes of a Parquet file from which on DuckDB counts its pairs.
+_LARGE = 1 << 26
 EXAMPLES = (
     "[bold]Examples[/bold]\n\n"
     "[cyan]damier cocluster sales.csv --rows customer --columns product[/cyan]\n\n"
     "[cyan]damier cocluster visits.parquet -r user -c page --counts clicks[/cyan]   pairs with counts\n\n"
     "[cyan]damier cocluster sales.csv -r id -c product --clusters 10x8 --row-names names.csv[/cyan]\n\n"
+    "[cyan]damier cocluster 'visits/*.parquet' -r user -c page[/cyan]   files of any number of rows\n\n"
     "[cyan]damier cocluster words.tsv --labels clusters.csv[/cyan]   the cluster of every value\n\n"
     "[bold]Reading it[/bold]\n\n"
     "One line of FILE is one pair. Rows and columns are clustered together; how many clusters there are is "
@@ -49,7 +54,9 @@ EXAMPLES = (
 
 @with_reading_options
 def cocluster(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="Pairs: .csv, .tsv or .parquet.")],
+    file: Annotated[
+        Path, typer.Argument(metavar="FILE", help="Pairs: .csv, .tsv or .parquet, or a pattern of several.")
+    ],
     rows: Annotated[
         str | None, typer.Option("--rows", "-r", metavar="COLUMN", help="Column whose values are the rows.")
     ] = None,
@@ -93,6 +100,9 @@ def cocluster(
     time_limit: Annotated[
         float | None, typer.Option("--time-limit", metavar="SECONDS", help="Stop the search after so long.")
     ] = None,
+    memory: Annotated[
+        str, typer.Option("--memory", metavar="SIZE", help="Memory to use, for files that DuckDB counts.")
+    ] = "4GB",
     seed: Annotated[int, typer.Option("--seed", help="Seed of the search.")] = 0,
     n_jobs: Annotated[int, typer.Option("--n-jobs", "-j", help="Threads; -1 for one per core.")] = -1,
     reading: Any = None,
@@ -104,21 +114,27 @@ def cocluster(
     if time_limit is not None and time_limit < 0:
         raise stop(f"--time-limit must not be negative; got {time_limit:g}.", WRONG_COMMAND)
     check_kind("--labels", labels)
-    page = output or Path(f"{file.stem}-coclusters.html")
+    page = output or Path(f"{re.sub('[*?[]', '', file.stem) or 'pairs'}-coclusters.html")
     check_outputs((file, row_names, column_names), (page, labels, json_output))
     most = _most_clusters(clusters)
     named = [None if path is None else _read_names(path) for path in (row_names, column_names)]
-    table = read(file, **reading)
-    names = _names(table, rows, columns, counts)
-    pairs = type(table)(tuple(table[name] for name in names if name is not None), table.n_rows)
+    source = _source(file, reading, memory, n_jobs)
+    if source is None:
+        table = read(file, **reading)
+        names = _names(list(table.names), rows, columns, counts)
+        pairs: Any = type(table)(tuple(table[name] for name in names if name is not None), table.n_rows)
+    else:
+        names, pairs = _names([column.name for column in source.columns], rows, columns, counts), source
 
     from damier.deploy.json import dumps
     from damier.estimators.coclustering import Coclustering
     from damier.report import render_coclustering, summarize_coclustering
 
-    search = Coclustering(counts=names[2], time_limit=time_limit, random_state=seed, n_jobs=n_jobs)
+    search = Coclustering(
+        counts=names[2], time_limit=time_limit, random_state=seed, n_jobs=n_jobs, memory_limit=memory
+    )
     with data_problems(), _shown(progress) as show:
-        search.fit(pairs, progress=show)
+        search.fit(pairs, names[:2], progress=show)
     console = Console()
     model = search.model_.simplify(*most)
     if model.cells.shape != search.model_.cells.shape:
@@ -146,17 +162,37 @@ def cocluster(
     console.print(written, soft_wrap=True)
 
 
+def _source(file: Path, reading: Any, memory: str, n_jobs: int) -> Source | None:
+    """Open files that DuckDB is to count: those of a pattern, and large Parquet; None for any other."""
+    from damier.intake.engines.source import memory_bytes, open_source
+    from damier.search.run import count_threads
+
+    several = not file.exists() and bool(glob.glob(str(file), recursive=True))
+    large = file.suffix.lower() in (".parquet", ".pq") and file.is_file() and file.stat().st_size > _LARGE
+    if not (several or large):
+        return None
+    given = [name for name, value in reading.items() if value and name != "header"]
+    if given or not reading.get("header", True):
+        if not several:
+            return None
+        option = given[0] if given else "no-header"
+        raise stop(f"--{option} is for one file: write the columns to be read as one first.", WRONG_COMMAND)
+    with data_problems():
+        limit = max(memory_bytes(memory) // 2, 1 << 28)
+        return open_source(str(file), memory_limit=limit, threads=count_threads(n_jobs))
+
+
 def _names(
-    table: Table, rows: str | None, columns: str | None, counts: str | None
+    held: list[str], rows: str | None, columns: str | None, counts: str | None
 ) -> tuple[str, str, str | None]:
     """Find the columns of rows, columns and counts; a table of two needs no names."""
-    counted = None if counts is None else column_name(table, counts)
-    left = [name for name in table.names if name != counted]
+    counted = None if counts is None else column_name(held, counts)
+    left = [name for name in held if name != counted]
     if rows is None and columns is None and len(left) == 2:
         return left[0], left[1], counted
     if rows is None or columns is None:
         raise stop(f"Name the two columns with --rows and --columns, from {listed(left)}.", WRONG_COMMAND)
-    first, second = column_name(table, rows), column_name(table, columns)
+    first, second = column_name(held, rows), column_name(held, columns)
     if len({first, second, counted}) < 3:
         raise stop("--rows, --columns and --counts must name different columns.", WRONG_COMMAND)
     return first, second, counted

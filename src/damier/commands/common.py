@@ -152,13 +152,14 @@ def _meant(file: Path) -> str:
     return f"; did you mean {listed(near)}?" if near else ": check the name"
 
 
-def column_name(table: Table, wanted: str) -> str:
-    """Find a column, or stop and name those that look like it."""
-    if wanted in table.names:
+def column_name(held: Table | Sequence[str], wanted: str) -> str:
+    """Find a column by its name, or stop and name those that look like it."""
+    names = [str(name) for name in getattr(held, "names", held)]
+    if wanted in names:
         return wanted
-    lowered = {name.lower().strip(): name for name in table.names}
+    lowered = {name.lower().strip(): name for name in names}
     near = [lowered[match] for match in difflib.get_close_matches(wanted.lower().strip(), lowered, n=5)]
-    hint = f"did you mean {listed(near)}?" if near else f"the columns are {listed(table.names)}"
+    hint = f"did you mean {listed(near)}?" if near else f"the columns are {listed(names)}"
     raise stop(f"no column {wanted!r}; {hint}", WRONG_COMMAND)
 
 

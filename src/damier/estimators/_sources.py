@@ -22,7 +22,8 @@ from damier.intake.engines.source import (
     table_bytes,
 )
 
-_LEAST_ENGINE_MEMORY = 256 * 2**20
+LEAST_ENGINE_MEMORY = 256 * 2**20
+"""Bytes that an engine is given, however little the fit may take."""
 
 
 @dataclass
@@ -121,7 +122,7 @@ def open_training(
                 "order, so that an array cannot be matched with them."
             )
     memory = memory_bytes(memory_limit)
-    source = open_source(X, memory_limit=max(memory // 2, _LEAST_ENGINE_MEMORY), threads=threads)
+    source = open_source(X, memory_limit=max(memory // 2, LEAST_ENGINE_MEMORY), threads=threads)
     assert source is not None
     check_columns(source, y, sample_weight)
     return Opened(source, y, sample_weight, memory)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import time
 from collections.abc import Mapping
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
@@ -15,9 +16,12 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from damier.estimators._base import seed_of
 from damier.estimators._sklearn import UNUSED, Interval, fit_context
+from damier.estimators._sources import LEAST_ENGINE_MEMORY
 from damier.fit.coclusters import fit_coclustering
+from damier.fit.sources import SourceUse
 from damier.intake import Table, read_table
 from damier.intake.counts import check_matrix, count_pairs, read_counts
+from damier.intake.engines.source import is_source, memory_bytes, open_source, read_pairs
 from damier.intake.frames import as_frame, make_frame
 from damier.intake.table import IntArray
 from damier.models.coclustering import AxisName, CoclusterAxis, CoclusteringModel
@@ -43,6 +47,9 @@ class Coclustering(BiclusterMixin, BaseEstimator):
         Seed of the search. None is one fixed seed: the same data give the same coclustering.
     n_jobs : int, default=None
         Number of threads, -1 for one per core. The result does not depend on it.
+    memory_limit : int or str, default=None
+        Where X is a source: bytes that the fit may take, or a size such as ``"8GB"``; 4 GB by default. A pair
+        of values takes 64 of them, and there are never more than 100,000,000 pairs.
 
     Attributes
     ----------
@@ -66,13 +73,16 @@ class Coclustering(BiclusterMixin, BaseEstimator):
         with many blocks, use the labels.
     search_ended_ : {"complete", "time limit", "interrupted"}
         How the search ended.
+    source_ : damier.fit.sources.SourceUse or None
+        Where X was a source: engine, rows, scans, seconds.
     n_features_in_ : int
 
     Notes
     -----
     ``X`` may be a sparse or dense matrix of whole non-negative counts, or a frame of two columns, one pair
-    per row; whole numbers in it are names. For numbers, dates, or more than two variables, see
-    `DataGridClustering`.
+    per row; whole numbers in it are names. Or it is a table of any number of rows that an engine holds: it
+    counts the pairs, and the search gets what it would get of the rows. For numbers, dates, or more than two
+    variables, see `DataGridClustering`.
 
     References
     ----------
@@ -102,6 +112,7 @@ class Coclustering(BiclusterMixin, BaseEstimator):
         "counts": [str, None],
         "random_state": ["random_state"],
         "n_jobs": [Integral, None],
+        "memory_limit": [Integral, str, None],
     }
 
     def __init__(
@@ -112,12 +123,14 @@ class Coclustering(BiclusterMixin, BaseEstimator):
         counts: str | None = None,
         random_state: Any = None,
         n_jobs: int | None = None,
+        memory_limit: int | str | None = None,
     ) -> None:
         self.time_limit = time_limit
         self.effort = effort
         self.counts = counts
         self.random_state = random_state
         self.n_jobs = n_jobs
+        self.memory_limit = memory_limit
 
     @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any = None, progress: ProgressCallback | None = None) -> Self:
@@ -125,8 +138,12 @@ class Coclustering(BiclusterMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : sparse matrix, array, or frame of pairs
-        y : ignored
+        X : sparse matrix, array, frame of pairs, or source
+            A source is a table that an engine holds: the path or pattern of Parquet or CSV files, a DuckDB
+            relation, a Spark DataFrame, an ibis table.
+        y : pair of str, optional
+            Where X is a source, the columns whose values are clustered; not needed if there are no others,
+            but for ``counts``. Ignored otherwise.
         progress : callable, optional
             Called after each round with the state of the search: its ``cost``, ``level``, ``done`` (rounds),
             ``total``, ``seconds`` and ``text``.
@@ -135,6 +152,9 @@ class Coclustering(BiclusterMixin, BaseEstimator):
         -------
         self
         """
+        self.source_: SourceUse | None = None
+        if is_source(X):
+            return self._fit_source(X, y, progress)
         del y
         if _is_frame(X):
             table = self._read_frame(X)
@@ -144,6 +164,23 @@ class Coclustering(BiclusterMixin, BaseEstimator):
         if self.counts is not None:
             raise ValueError("counts= names a column of a frame of pairs; X is a matrix.")
         return self._fit_counts(self._read_matrix(X, reset=True), progress=progress)
+
+    def _fit_source(self, X: Any, y: Any, progress: ProgressCallback | None) -> Self:
+        """Have the engine count the pairs, then search."""
+        memory, began = memory_bytes(self.memory_limit), time.monotonic()
+        source = open_source(
+            X, memory_limit=max(memory // 2, LEAST_ENGINE_MEMORY), threads=count_threads(self.n_jobs)
+        )
+        assert source is not None
+        names = (
+            [column.name for column in source.columns if column.name != self.counts] if y is None else list(y)
+        )
+        counts, sides = read_pairs(source, names, self.counts, memory)
+        self.feature_names_in_ = np.array([*names, *([self.counts] if self.counts else [])], dtype=object)
+        self.n_features_in_ = len(self.feature_names_in_)
+        self._fit_counts(counts, sides, progress)
+        self.source_ = SourceUse(source.engine, source.n_rows, source.n_scans, time.monotonic() - began)
+        return self
 
     def _fit_counts(self, counts: Any, sides: Any = None, progress: ProgressCallback | None = None) -> Self:
         """Fit a table of counts that was read already."""

@@ -17,6 +17,7 @@ from damier.estimators.coclustering import Coclustering
 from damier.fit.coclusters import label_clusters
 from damier.intake import read_target
 from damier.intake.counts import check_matrix, read_counts
+from damier.intake.engines.source import is_source
 from damier.intake.table import FloatArray
 from damier.search.run import ProgressCallback
 
@@ -105,6 +106,11 @@ class CoclusteringClassifier(ClassifierMixin, BaseEstimator):
         -------
         self
         """
+        if is_source(X):
+            raise ValueError(
+                "CoclusteringClassifier takes a matrix of counts and one label per row of it, not a table "
+                "that an engine holds: have the engine count its pairs, and make a sparse matrix of them."
+            )
         counts = self._read(X, reset=True)
         warn_of_column_vector(y)
         target = read_target(y, allow_unlabeled=True)

@@ -130,7 +130,8 @@ class _GridEstimator(_GridParameters, TableClassifier):
         """Search on a sample of rows that an engine holds, and count the cells on all of them."""
         run = self._new_run(progress)
 
-        def search() -> tuple[FoundGrids, int]:
+        def search() -> tuple[FoundGrids, int, dict[str, tuple[int, int]]]:
+            run.stop_clock()  # a time limit is for the search
             require_two_classes(opened.labels, opened.target)
             return find_source_grids(
                 opened.source,
@@ -141,7 +142,7 @@ class _GridEstimator(_GridParameters, TableClassifier):
                 run=run,
             )
 
-        found, self.sample_rows_ = run.call(search)
+        found, self.sample_rows_, left_out = run.call(search)
         columns = chosen_columns(opened.source, opened.labels)
         self.classes_ = opened.labels.classes
         self._keep_names([column.name for column in columns])
@@ -150,7 +151,7 @@ class _GridEstimator(_GridParameters, TableClassifier):
         self.grid_ = found.best
         self.n_starts_ = found.n_starts
         self.search_ended_ = run.ended
-        self.source_ = opened.use(sample_rows=self.sample_rows_)
+        self.source_ = opened.use(sample_rows=self.sample_rows_, left_out=left_out)
         return found
 
 

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from damier.criteria import discretization_cost, grid_cost, grouping_cost
 from damier.fit.grids import FoundGrids, find_grids
-from damier.fit.sources import sample_rows_of
+from damier.fit.sources import MAX_VALUES, sample_rows_of, warn_left_out
 from damier.intake.engines.cells import Axis
-from damier.intake.engines.source import Labels, Source, categories
+from damier.intake.engines.prebins import CHANGED
+from damier.intake.engines.source import Labels, Source, categories, check_sums
 from damier.intake.table import IntArray
 from damier.models.grid import DataGrid, GridCells
 from damier.models.partition import GroupPartition, IntervalPartition, Partition
@@ -20,8 +21,8 @@ from damier.search.run import Run
 SAMPLE_ROWS = 200_000
 """Rows that grids are searched on, unless there are fewer."""
 
-# Values of a column that are looked at for those that the sample does not have.
-_MOST_VALUES = 1_000_000
+# Values of a column that a grid lists, those that the sample does not have among them.
+_MOST_VALUES = MAX_VALUES
 
 
 def find_source_grids(
@@ -32,31 +33,44 @@ def find_source_grids(
     seed: int = 0,
     run: Run,
     **options: Any,
-) -> tuple[FoundGrids, int]:
+) -> tuple[FoundGrids, int, dict[str, tuple[int, int]]]:
     """Search for grids on a sample of the rows, then count their cells on all rows.
 
     Parts are those of the sample; cells, marginal counts and costs are those of all rows. A grid that costs
-    more than none on all rows is given up. ``options`` are those of `damier.fit.grids.find_grids`.
+    more than none on all rows is given up. The rows of values beyond those that a grid lists are counted in
+    the group that fits them best, taken together. ``options`` are those of `damier.fit.grids.find_grids`.
 
     Returns
     -------
     FoundGrids
     int
         Rows of the sample.
+    dict of str to (int, int)
+        Of columns of more values than a grid lists: values that are not, and their rows.
     """
+    run.stop_clock()  # a time limit is for the search
     run.report("Drawing a sample of the rows")
     table, target, weights = sample_rows_of(source, labels, sample_rows, seed)
+    run.start_clock()
     found = find_grids(table, target, weights, seed=seed, run=run, **options)
     grids = [found.best, *found.others]
     run.report("Counting the cells on all rows")
-    counted = [recounted(source, labels, grid) for grid in grids]
+    run.stop_clock()
+    left_out: dict[str, tuple[int, int]] = {}
+    counted = [recounted(source, labels, grid, left_out) for grid in grids]
+    warn_left_out(left_out, _MOST_VALUES)
     best = min(counted, key=lambda grid: grid.cost)
     others = tuple(grid for grid in counted[1:] if grid.partitions) or counted[1:2]
-    return replace(found, best=best, others=tuple(others)), table.n_rows
+    return replace(found, best=best, others=tuple(others)), table.n_rows, left_out
 
 
-def recounted(source: Source, labels: Labels, grid: DataGrid) -> DataGrid:
-    """Count the cells of a grid on all rows of a source, and work out its cost anew."""
+def recounted(
+    source: Source, labels: Labels, grid: DataGrid, left_out: dict[str, tuple[int, int]]
+) -> DataGrid:
+    """Count the cells of a grid on all rows of a source, and work out its cost anew.
+
+    Values that are not listed, and their rows, are added to ``left_out``.
+    """
     null_cost = grid_cost(labels.counts[None], grid.n_variables)
     whole = DataGrid(
         partitions={},
@@ -70,15 +84,19 @@ def recounted(source: Source, labels: Labels, grid: DataGrid) -> DataGrid:
         return whole
     n_values: dict[str, int] = {}
     partitions: dict[str, Partition] = {}
+    axes: list[Axis] = []
     for name, partition in grid.partitions.items():
         if isinstance(partition, GroupPartition):
-            partitions[name], n_values[name] = _with_all_values(source, labels, partition)
+            known = _with_all_values(source, labels, partition)
+            partitions[name], n_values[name] = known.partition, known.n_values
+            axes.append(Axis(name, groups=known.partition.groups, other=known.other))
+            if known.left_out[0]:
+                left_out[name] = known.left_out
         else:
+            assert isinstance(partition, IntervalPartition)
             partitions[name] = partition
-    cells = source.cells([_axis(partition) for partition in partitions.values()], labels)
-    # Values beyond those that are listed: rows that no group has.
-    known = (cells.parts >= 0).all(axis=1)
-    parts, counts = cells.parts[known], cells.counts[known]
+            axes.append(Axis(name, partition.bounds, partition.missing_alone))
+    parts, counts = source.cells(axes, labels)
     for k, (name, partition) in enumerate(partitions.items()):
         partitions[name] = _counted(partition, parts[:, k], counts, n_values.get(name))
     groups = [(n_values[name], p.n_parts) for name, p in partitions.items() if name in n_values]
@@ -91,25 +109,43 @@ def recounted(source: Source, labels: Labels, grid: DataGrid) -> DataGrid:
     )
 
 
-def _axis(partition: Partition) -> Axis:
-    if isinstance(partition, GroupPartition):
-        return Axis(partition.name, groups=partition.groups)
-    assert isinstance(partition, IntervalPartition)
-    return Axis(partition.name, partition.bounds, partition.missing_alone)
+class _AllValues(NamedTuple):
+    """Groups of all values of a column: those listed, the group of all others, and how many these are."""
+
+    partition: GroupPartition
+    n_values: int
+    other: int
+    left_out: tuple[int, int]
 
 
-def _with_all_values(source: Source, labels: Labels, partition: GroupPartition) -> tuple[GroupPartition, int]:
+def _with_all_values(source: Source, labels: Labels, partition: GroupPartition) -> _AllValues:
     """Put the values that the sample does not have into the groups whose classes fit them best."""
     column = next(column for column in source.columns if column.name == partition.name)
-    listed = source.listed(partition.name, labels, _MOST_VALUES)
-    values = categories(column, listed.values)
-    met = {value for group in partition.groups for value in group}
+    asked = _MOST_VALUES
+    while True:
+        listed = source.listed(partition.name, labels, asked)
+        values = categories(column, listed.values)
+        now = set(values)
+        groups = [[value for value in group if value in now] for group in partition.groups]
+        if all(groups):
+            break
+        if len(values) < asked:
+            raise ValueError(CHANGED)  # values of the sample are gone
+        asked *= 2  # a group of rare values alone
+    met = {value for group in groups for value in group}
     shares = np.log((partition.counts + 1.0) / (partition.counts + 1.0).sum(axis=1, keepdims=True))
-    groups = [list(group) for group in partition.groups]
     for value, counts in zip(values, listed.counts, strict=True):
         if value not in met:
             groups[int(np.argmax(shares @ counts))].append(value)
-    return replace(partition, groups=tuple(map(tuple, groups))), len(values)
+    rest = labels.counts - listed.counts.sum(axis=0)
+    n_values = len(values)
+    if n_values < asked:
+        check_sums(labels, listed.counts)
+    else:
+        n_values = int(source.profiles(partition.name, labels).n_values.sum())
+    kept = replace(partition, groups=tuple(map(tuple, groups)))
+    other = int(np.argmax(shares @ rest))
+    return _AllValues(kept, n_values, other, (n_values - len(values), int(rest.sum())))
 
 
 def _counted(partition: Partition, parts: IntArray, counts: IntArray, n_values: int | None) -> Partition:

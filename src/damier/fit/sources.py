@@ -14,13 +14,14 @@ from damier.fit.averaged import Evidence, best_evidence, evidence_of_column
 from damier.fit.naive_bayes import Averaging, EvidenceOf, weight_variables
 from damier.fit.partitions import Search
 from damier.intake import Target, as_categorical
-from damier.intake.engines.prebins import Counts
+from damier.intake.engines.prebins import CHANGED, Counts
 from damier.intake.engines.source import (
     Labels,
     Profiles,
     Source,
     SourceColumn,
     categories,
+    check_sums,
     open_source,
     read_labels,
 )
@@ -151,7 +152,7 @@ def fit_columns(
             found[column.name] = partition, facts
             if unlisted[0]:
                 left_out[column.name] = unlisted
-    _warn(left_out, max_values)
+    warn_left_out(left_out, max_values)
     partitions, facts_of = zip(*(found[c.name] for c in columns), strict=True)
     return FittedColumns(list(partitions), list(facts_of), left_out)
 
@@ -166,11 +167,13 @@ def _refuse(column: SourceColumn, read: Read) -> None:
         )
 
 
-def _warn(left_out: dict[str, tuple[int, int]], max_values: int) -> None:
+def warn_left_out(left_out: dict[str, tuple[int, int]], max_values: int) -> None:
+    """Warn of values that a model does not list, and of their rows, by column."""
     for name, (values, rows) in left_out.items():
         warnings.warn(
             f"column {name!r} has {values:,} values beyond the {max_values:,} most frequent that a model "
-            f"lists, in {rows:,} rows: they score as unseen. Raise max_values to list more.",
+            f"lists, in {rows:,} rows: they score as unseen. Raise max_values to list more, where there is "
+            "such a parameter; or group rare values first.",
             stacklevel=2,
         )
 
@@ -186,7 +189,9 @@ def _fit_numbers(
     """Cut numeric columns, scan after scan until all of them have their intervals."""
     from damier.search.counted import CountedNumber, KernelCounter
 
-    states = {column.name: CountedNumber(labels.n_classes, search) for column in columns}
+    states = {
+        column.name: CountedNumber(labels.n_classes, search, class_counts=labels.counts) for column in columns
+    }
     open_states = dict(states)
     while open_states:
         first = next(iter(open_states.values()))
@@ -234,13 +239,16 @@ def group_source(
 ) -> tuple[Partition, ColumnFacts, tuple[int, int]]:
     """Group the values of a column by their class counts; return how many values and rows are not listed."""
     profiles = source.profiles(column.name, labels)
+    check_sums(labels, profiles.counts * profiles.n_values[:, None])
     n_values = int(profiles.n_values.sum())
     groups, counts, optimal = _search_profiles(profiles, search)
     group_of = {key.tobytes(): g for key, g in zip(profiles.counts, groups.tolist(), strict=True)}
     asked = max_values
     while True:
         listed = source.listed(column.name, labels, asked)
-        of_value = np.array([group_of[key.tobytes()] for key in listed.counts], np.int64)
+        of_value = np.array([group_of.get(key.tobytes(), -1) for key in listed.counts], np.int64)
+        if (of_value < 0).any():
+            raise ValueError(CHANGED)
         if len(listed.values) == n_values or len(np.unique(of_value)) == len(counts):
             break
         asked *= 2  # some group has none of the most frequent values
@@ -452,4 +460,6 @@ def class_codes(column: Column, labels: Labels) -> Any:
     """Return the class of each row of a column that is the target."""
     read = as_categorical(column)
     position = {value: j for j, value in enumerate(labels.classes.tolist())}
+    if not set(read.categories) <= set(position):
+        raise ValueError(CHANGED)
     return np.array([position[value] for value in read.categories], np.int32)[read.codes]

@@ -129,7 +129,7 @@ def count_pairs(
     if counts is not None:
         weights = _read_times(table, counts)
         table = table.drop(counts)
-    _check_pairs(table)
+    check_pairs(table)
     _check_total(weights)
     rows, columns = (_names(column) for column in table.columns)
     shape = (len(rows.categories), len(columns.categories))
@@ -159,7 +159,7 @@ def _names(column: NumericColumn | CategoricalColumn) -> CategoricalColumn:
     return CategoricalColumn(found.name, found.codes, names)
 
 
-def _check_pairs(table: Table) -> None:
+def check_pairs(table: Table) -> None:
     """Refuse a table that is not one of pairs of names."""
     if table.n_columns != 2:
         shown = ", ".join(map(repr, table.names[:10])) + (", ..." if table.n_columns > 10 else "")

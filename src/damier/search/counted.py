@@ -16,7 +16,9 @@ from damier.intake.engines.prebins import (
     ALL,
     BINS,
     CHANGED,
+    DROPPED,
     MOST_VALUES,
+    UNMET,
     Binning,
     Counts,
     NumberCounter,
@@ -56,6 +58,7 @@ _NAN = np.uint64(0x7FF0000000000000)
 _SIGN = np.uint64(1 << 63)
 _REST = np.uint64((1 << 63) - 1)
 _DROPPED = np.uint64(2**64 - 1)
+_UNMET = np.uint64(2**64 - 2)
 _EMPTY = np.uint64(0)  # the key of a NaN: never met
 _BYTE = np.uint64(0xFF)
 
@@ -89,7 +92,7 @@ def _count(
         Classes, 0 by default, and frequencies, 1 by default.
     levels : array of shape (n, 2)
         Of each bin of each level, end to end: the lowest key; the first bin of the next level, times 256,
-        plus the shift (all ones: dropped).
+        plus the shift (all ones: dropped; one less: a key that no bin was made for).
     starts, ends : arrays of shape (n_levels,)
         Where each level begins and ends.
     table : array of shape (n_bins, 2 + n_classes)
@@ -108,7 +111,9 @@ def _count(
         for level in range(n_levels):
             place = np.uint64(starts[level]) + at
             word = levels[place, 1]
-            if word == _DROPPED:
+            if word >= _UNMET:
+                if word == _UNMET:
+                    return False
                 at = _DROPPED
                 break
             size = ends[level + 1] - starts[level + 1] if level + 1 < n_levels else table.shape[0]
@@ -169,7 +174,8 @@ class KernelCounter(NumberCounter):
             packed = self._levels[start : start + len(level.low)]
             packed[:, 0] = level.low
             words = (level.base.astype(np.uint64) << np.uint64(8)) | level.shift.astype(np.uint64)
-            packed[:, 1] = np.where(level.base < 0, _DROPPED, words)
+            packed[:, 1] = np.where(level.base == UNMET, _UNMET, words)
+            packed[level.base == DROPPED, 1] = _DROPPED
         self._table = np.zeros((binning.n_bins, 2 + n_classes), np.uint64)
         self._table[:, 0] = _DROPPED
         self._missing = np.zeros(n_classes, np.int64)
@@ -220,6 +226,8 @@ class CountedNumber:
         As in `damier.search.axis.ordered.discretize`, on what was counted.
     n_bins : int
         About how many bins the column is first cut into.
+    class_counts : array of shape (n_classes,), optional
+        Rows of each class: a scan that does not find as many is refused.
 
     Examples
     --------
@@ -235,8 +243,15 @@ class CountedNumber:
     (True, 3)
     """
 
-    def __init__(self, n_classes: int, search: Search = "auto", n_bins: int = BINS) -> None:
+    def __init__(
+        self,
+        n_classes: int,
+        search: Search = "auto",
+        n_bins: int = BINS,
+        class_counts: IntArray | None = None,
+    ) -> None:
         self.n_classes = n_classes
+        self.class_counts = class_counts
         self.search: Search = search
         self.n_bins = min(n_bins, max(_MOST_CELLS // n_classes, 64))
         self.binning = ALL
@@ -259,8 +274,15 @@ class CountedNumber:
         return self.n_scans == 0
 
     def take(self, counts: Counts) -> None:
-        """Take what a scan counted by ``binning``; there is a solution, or a new ``binning``, afterwards."""
+        """Take what a scan counted by ``binning``; there is a solution, or a new ``binning``, afterwards.
+
+        Raises
+        ------
+        ValueError
+            If an earlier scan met other rows.
+        """
         self.n_scans += 1
+        self._check(counts)
         if self.n_scans == 1:
             self._first(counts)
             return
@@ -268,6 +290,24 @@ class CountedNumber:
             counts = joined_counts(self._whole, self._counts, self._kept, counts)
         self._counts = counts
         self._search(counts)
+
+    def _check(self, counts: Counts) -> None:
+        """Compare the sums of counts with those of the scan before."""
+        missing = int(counts.missing.sum())
+        if self._kept is not None and self._counts is not None:
+            # Bins that were split hold what they held whole.
+            kept = np.flatnonzero(self._kept)
+            begins = self._whole.levels[-1].base[kept]
+            sums = np.add.reduceat(counts.counts, begins, axis=0) if len(begins) else self._counts.counts[:0]
+            same = missing == self.n_missing and np.array_equal(sums, self._counts.counts[kept])
+        else:
+            same = self.n_scans == 1 or missing == self.n_missing
+            if self.class_counts is not None:
+                found = counts.counts.sum(axis=0) + counts.missing
+                expected = self.class_counts if self.n_scans > 1 else self.class_counts.sum()
+                same = same and bool((found == expected).all())
+        if not same:
+            raise ValueError(CHANGED)
 
     def _first(self, counts: Counts) -> None:
         self.n_missing = int(counts.missing.sum())

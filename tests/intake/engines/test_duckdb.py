@@ -117,8 +117,38 @@ def test_a_sample_does_not_depend_on_the_order_of_the_rows(rows):
     one, other = (opened(table).sample(names, 500, 3) for table in (rows, shuffled))
     assert 400 < one.n_rows < 600
     assert one.n_rows == other.n_rows
-    assert np.array_equal(np.sort(one["x"].values), np.sort(other["x"].values), equal_nan=True)
+    assert np.array_equal(one["x"].values, other["x"].values, equal_nan=True)  # in the same order too
+    assert [one["word"].categories[c] for c in one["word"].codes] == [
+        other["word"].categories[c] for c in other["word"].codes
+    ]
     assert opened(rows).sample(names, 500, 4).n_rows != one.n_rows
+
+
+@pytest.mark.parametrize("unique", [0, 50_000])
+def test_a_sample_has_its_share_of_rows_that_are_met_many_times(unique):
+    """Equal rows have one hash: neither all of them nor none may be taken."""
+    rng = np.random.default_rng(0)
+    a = np.concatenate([rng.choice(4, 60_000, p=[0.7, 0.2, 0.07, 0.03]), 10 + np.arange(unique)])
+    table = pa.table({"a": a, "b": np.where(a < 10, 1.0, np.arange(len(a)))})
+    shuffled = table.take(rng.permutation(len(a)))
+    one, other = (opened(held).sample(["a", "b"], 5000, 1) for held in (table, shuffled))
+    assert np.array_equal(one["a"].values, other["a"].values)
+    share = 5000 / len(a)
+    for value in range(4):
+        expected = (a == value).sum() * share
+        assert abs((one["a"].values == value).sum() - expected) <= 1
+    rare = (one["a"].values >= 10).sum()
+    assert abs(rare - unique * share) < 5 * (unique * share) ** 0.5 + 1
+
+
+def test_a_sample_does_not_depend_on_threads(rows):
+    held = []
+    for threads in (1, 4):
+        connection = duckdb.connect(config={"threads": threads})
+        connection.register("rows", pa.concat_tables([rows] * 40))
+        source = DuckDBSource(connection.sql("SELECT * FROM rows"))
+        held.append(source.sample(["x", "word", "day"], 20_000, 3)["x"].values)
+    assert np.array_equal(held[0], held[1], equal_nan=True)
 
 
 def test_files_are_opened_by_pattern(rows, tmp_path):

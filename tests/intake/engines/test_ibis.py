@@ -155,6 +155,22 @@ def test_categories(table, streamed, weight):
         np.testing.assert_array_equal(one.counts, other.counts)
 
 
+def test_samples_of_rows_that_are_met_many_times(table):
+    """A word and a label make 15 distinct rows: a sample has its share of each."""
+    found = IbisSource(table).sample(["word", "label"], 600, seed=3)
+    held = read_table(rows().select(["word", "label"]))
+
+    def shares(table):
+        words, labels = (np.array(table[n].categories, object)[table[n].codes] for n in ("word", "label"))
+        pairs = list(zip(words.tolist(), labels.tolist(), strict=True))
+        return {pair: pairs.count(pair) / len(pairs) for pair in set(pairs)}
+
+    expected, got = shares(held), shares(found)
+    exact = IbisSource(table).dialect in ("postgres", "sqlite")
+    for pair, share in expected.items():
+        assert abs(got.get(pair, 0) - share) < (0.003 if exact else 0.06)
+
+
 def test_samples(table):
     one = IbisSource(table).sample(["x", "word", "label"], 600, seed=3)
     other = IbisSource(table.order_by("single")).sample(["x", "word", "label"], 600, seed=3)

@@ -133,6 +133,29 @@ def test_too_many_values_are_too_many_whatever_the_partitions(spark, monkeypatch
         assert len(found["z"].values) == 60_000
 
 
+def test_the_sample_has_its_share_of_equal_rows_and_pairs_are_counted(spark, path):
+    """A label and a small number make 30 distinct rows."""
+    source, duck = open_source(spark.read.parquet(path)), open_source(path)
+    names = ["label", "whole"]
+    keys = []
+    for table in (source.sample(names, 500, seed=3), duck.sample(names, 500, seed=3), duck.collect(names)):
+        labels = np.array(table["label"].categories, object)[table["label"].codes]
+        keys.append(list(zip(labels.tolist(), table["whole"].values.tolist(), strict=True)))
+    for pair in set(keys[2]):
+        expected = keys[2].count(pair) * 500 / N
+        assert abs(keys[0].count(pair) - expected) <= 1
+        assert abs(keys[1].count(pair) - expected) <= 1
+    for weight in (None, "times"):
+        held = [s.pairs("label", "whole", weight, 10**6) for s in (source, duck)]
+        counted = []
+        for table in held:
+            labels = np.array(table["label"].categories, object)[table["label"].codes]
+            counted.append(sorted(zip(labels, *(c.values.tolist() for c in table.columns[1:]), strict=True)))
+        assert counted[0] == counted[1]
+        assert len(counted[0]) == 30
+    assert source.pairs("label", "whole", None, 7).n_rows == 8
+
+
 def test_the_sample_is_the_same_whatever_the_order(spark, path):
     frame = spark.read.parquet(path)
     names = ["x", "whole", "word.s `", "label"]

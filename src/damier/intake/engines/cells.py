@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from damier.intake.engines.source import Labels
+from damier.intake.engines.prebins import CHANGED
+from damier.intake.engines.source import Labels, check_sums
 from damier.intake.table import IntArray
 
 
@@ -23,14 +24,16 @@ class Axis(NamedTuple):
     alone : bool
         Missing numbers are part 0 by themselves; otherwise they are in the lowest interval.
     groups : tuple of tuples, or None
-        Values of each group, where the column is one of names; None among them is missing. A value of no
-        group is in part -1.
+        Values of each group, where the column is one of names; None among them is missing.
+    other : int
+        Part of the values of no group.
     """
 
     name: str
     bounds: tuple[float, ...] = ()
     alone: bool = False
     groups: tuple[tuple[Any, ...], ...] | None = None
+    other: int = -1
 
 
 class Cells(NamedTuple):
@@ -69,7 +72,7 @@ def part_case(axis: Axis, number: str, name: str, write: Callable[[Any], str]) -
         for g, group in enumerate(axis.groups):
             listed = ", ".join(write(value) for value in group if value is not None)
             chosen += [f"WHEN {name} IN ({listed}) THEN {g}"] if listed else []
-        return f"CASE {' '.join(chosen)} ELSE -1 END"
+        return f"CASE {' '.join(chosen)} ELSE {axis.other} END"
     first = int(axis.alone)
     chosen = [
         f"WHEN {_above(number, bound, write)} THEN {k + 1 + first}"
@@ -88,20 +91,23 @@ def _above(number: str, bound: float, write: Callable[[Any], str]) -> str:
 _LARGEST = float(np.finfo(np.float64).max)
 
 
-def make_cells(rows: Sequence[Sequence[Any]], codes: IntArray, n_axes: int, labels: Labels) -> Cells:
+def make_cells(rows: Sequence[Sequence[Any]], codes: Sequence[Any], n_axes: int, labels: Labels) -> Cells:
     """Put rows of parts, class and count together, one per cell.
 
     Parameters
     ----------
     rows : sequence
         Of each the parts, something, and the count last.
-    codes : array
-        Class of each of them.
+    codes : sequence of int
+        Class of each of them; None is one that was not there before.
     n_axes : int
     labels : Labels
     """
+    if any(code is None for code in codes):
+        raise ValueError(CHANGED)
     held = np.array([[int(part) for part in row[:n_axes]] for row in rows], np.int64).reshape(-1, n_axes)
     parts, of_row = np.unique(held, axis=0, return_inverse=True)
     counts = np.zeros((len(parts), labels.n_classes), np.int64)
-    np.add.at(counts, (of_row.ravel(), codes), [int(row[-1]) for row in rows])
+    np.add.at(counts, (of_row.ravel(), np.asarray(codes, np.int64)), [int(row[-1]) for row in rows])
+    check_sums(labels, counts)
     return Cells(parts, counts)

@@ -16,12 +16,23 @@ import numpy as np
 
 from damier.intake.cells import MISSING, NEARLY, WEAK, Reading, find_reading, is_code, literal
 from damier.intake.engines.cells import Axis, Cells, make_cells, part_case
-from damier.intake.engines.prebins import Binning, Counts, NumberCounter
-from damier.intake.engines.source import Kind, Labels, Listed, Profiles, SourceColumn, Watch, need
+from damier.intake.engines.prebins import CHANGED, Binning, Counts, NumberCounter
+from damier.intake.engines.source import (
+    COUNT,
+    SLOTS,
+    Kind,
+    Labels,
+    Listed,
+    Profiles,
+    SourceColumn,
+    Watch,
+    crowded_slots,
+    need,
+)
 from damier.intake.files import read_file
 from damier.intake.frames import read_table
 from damier.intake.reading import without_globs
-from damier.intake.table import Table
+from damier.intake.table import CategoricalColumn, Column, NumericColumn, Table
 
 if TYPE_CHECKING:
     import duckdb
@@ -475,18 +486,71 @@ class DuckDBSource:
             f"SELECT {listed}, sum(w) FROM (SELECT {', '.join(selected)}{', ' if selected else ''}"
             f"{self._code(labels)} AS y, {weight} AS w FROM {_VIEW}{self._counted(labels)}) GROUP BY {listed}"
         )
-        return make_cells(rows, np.array([row[-2] for row in rows], np.int64), len(axes), labels)
+        return make_cells(rows, [row[-2] for row in rows], len(axes), labels)
+
+    def pairs(self, rows: str, columns: str, weight: str | None, most: int) -> Table:
+        """Count the pairs of values of two columns.
+
+        Texts stay in the engine: it numbers the values of each column, and hands them over once.
+        """
+        self.n_scans += 1
+        sides = [(rows, "r"), (columns, "c")]
+        named = [(name, short) for name, short in sides if self._types[name] in (*_TEXT, "boolean")]
+        held = (
+            f"SELECT {self._name(rows)} AS r, {self._name(columns)} AS c, {self._sum(weight)} AS n "
+            f"FROM {_VIEW} GROUP BY ALL LIMIT {most + 1}"
+        )
+        tables, joins = [f"held AS MATERIALIZED ({held})"], ""
+        for _, short in named:
+            distinct = f"SELECT DISTINCT {short} AS v FROM held"
+            number = f"SELECT v, row_number() OVER (ORDER BY v NULLS FIRST) - 1 AS k FROM ({distinct})"
+            tables.append(f"of_{short} AS MATERIALIZED ({number})")
+            joins += f" JOIN of_{short} ON {short} IS NOT DISTINCT FROM of_{short}.v"
+        selected = [
+            f"of_{short}.k::INTEGER AS {short}" if (name, short) in named else f"{short}::DOUBLE AS {short}"
+            for name, short in sides
+        ]
+        found = self._arrow(f"WITH {', '.join(tables)} SELECT {', '.join(selected)}, n FROM held{joins}")
+        result: list[Column] = []
+        for name, short in sides:
+            codes = found.column(short).to_numpy(zero_copy_only=False)
+            if (name, short) not in named:
+                result.append(NumericColumn(name, np.ascontiguousarray(codes)))
+                continue
+            values = self._arrow(
+                f"SELECT DISTINCT {self._name(name)} AS v FROM {_VIEW} ORDER BY v NULLS FIRST"
+            )
+            if len(codes) <= most and len(values) != (codes.max() + 1 if len(codes) else 0):
+                raise ValueError(CHANGED)
+            read = read_table(values).columns[0]
+            assert isinstance(read, CategoricalColumn)
+            if len(codes) <= most:
+                codes = read.codes[codes]
+            result.append(CategoricalColumn(name, codes, read.categories))
+        result.append(NumericColumn(COUNT, found.column("n").to_numpy().astype(np.float64)))
+        return Table(tuple(result), found.num_rows)
 
     def sample(self, columns: Sequence[str], n_rows: int, seed: int = 0) -> Table:
         """Choose rows by a hash of their values."""
         self.n_scans += 1
         listed = ", ".join(map(quoted, columns))
-        name = f"hash({listed}, {int(seed)})"
-        kept = ""
-        if n_rows < self.n_rows:
-            kept = f" WHERE {name} < {2**64 * n_rows // self.n_rows}::UBIGINT"
         # In an order that is not that of the rows: sums over them must come out the same.
-        return read_table(self._arrow(f"SELECT {listed} FROM {_VIEW}{kept} ORDER BY {name}"))
+        order = ", ".join(["h", *map(str, range(1, len(columns) + 1))])
+        rows = f"SELECT {listed}, hash({listed}, {int(seed)}) AS h FROM {_VIEW}"
+        if n_rows >= self.n_rows:
+            return read_table(self._arrow(f"{rows} ORDER BY {order}").drop_columns(["h"]))
+        share = n_rows / self.n_rows
+        slot, place = f"h // {2**64 // SLOTS}::UBIGINT", f"h::DOUBLE / {2.0**64!r}"
+        held = self._fetch(f"SELECT {slot} AS s, count(*) FROM ({rows}) GROUP BY s")
+        crowded = crowded_slots([row[0] for row in held], [row[1] for row in held])
+        chosen = f"{slot} IN ({', '.join(map(str, crowded))})" if crowded else str(crowded is None).lower()
+        found = self._arrow(
+            f"SELECT {listed}, h, 1 AS k FROM ({rows}) WHERE NOT ({chosen}) AND {place} < {share!r} "
+            f"UNION ALL SELECT {listed}, h, floor(count(*) * {share!r} - {place} + 1)::BIGINT AS k "
+            f"FROM ({rows}) WHERE {chosen} GROUP BY {listed}, h HAVING k >= 1 ORDER BY {order}"
+        )
+        times = found.column("k").to_numpy()
+        return read_table(found.drop_columns(["h", "k"]).take(np.repeat(np.arange(len(times)), times)))
 
     def collect(self, columns: Sequence[str]) -> Table:
         """Read all rows."""
@@ -508,8 +572,10 @@ def _source_column(name: str, kind: Any) -> SourceColumn:
 
 
 def _integers(batch: Any, name: str, dtype: Any) -> Any:
-    held = batch.column(batch.schema.get_field_index(name)).to_numpy(zero_copy_only=False)
-    return np.ascontiguousarray(held, dtype=dtype)
+    held = batch.column(batch.schema.get_field_index(name))
+    if held.null_count:
+        raise ValueError(CHANGED)  # a class that was not there
+    return np.ascontiguousarray(held.to_numpy(zero_copy_only=False), dtype=dtype)
 
 
 def _table(found: Any, labels: Labels, columns: list[str]) -> Any:

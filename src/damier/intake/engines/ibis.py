@@ -24,6 +24,7 @@ import numpy as np
 
 from damier.intake.engines.cells import Axis, Cells, make_cells, part_case
 from damier.intake.engines.prebins import (
+    CHANGED,
     MOST_VALUES,
     Binning,
     Counts,
@@ -34,6 +35,8 @@ from damier.intake.engines.prebins import (
     numbers_of,
 )
 from damier.intake.engines.source import (
+    COUNT,
+    SLOTS,
     Kind,
     Labels,
     Listed,
@@ -41,6 +44,7 @@ from damier.intake.engines.source import (
     Source,
     SourceColumn,
     Watch,
+    crowded_slots,
     need,
 )
 from damier.intake.frames import read_table
@@ -309,7 +313,10 @@ class IbisSource:
 
     def _codes(self, labels: Labels, values: Sequence[Any]) -> IntArray:
         position = {value: j for j, value in enumerate(labels.values)}
-        return np.array([position[self._value(labels.name, value)] for value in values], np.int64)
+        codes = [position.get(self._value(labels.name, value), -1) for value in values]
+        if -1 in codes:
+            raise ValueError(CHANGED)
+        return np.array(codes, np.int64)
 
     def _missing(self, name: str, labels: Labels) -> IntArray:
         inner = self._inner(labels, name, True)
@@ -462,7 +469,7 @@ class IbisSource:
             f"SELECT {listed}, SUM(w) FROM (SELECT {', '.join(selected)} FROM damier_source{kept}"
             f"{_FENCES.get(self.dialect, '')}) AS s GROUP BY {listed}"
         )
-        return make_cells(rows, self._codes(labels, [row[-2] for row in rows]), len(axes), labels)
+        return make_cells(rows, self._codes(labels, [row[-2] for row in rows]).tolist(), len(axes), labels)
 
     def _exact(self, value: Any) -> str:
         """Write a scalar, a float as a whole number times a power of two."""
@@ -470,6 +477,16 @@ class IbisSource:
             return self._literal(value)
         m, k = _whole(value)
         return f"{self._double(str(m))} * {self._power(str(k))}"
+
+    def pairs(self, rows: str, columns: str, weight: str | None, most: int) -> Table:
+        """Count the pairs of values of two columns."""
+        total = "COUNT(*)" if weight is None else f"SUM({self._q(weight)})"
+        names = f"{self._name(rows)} AS r, {self._name(columns)} AS c"
+        more = "" if weight is None else f", {self._q(weight)}"
+        held = f"SELECT {names}{more} FROM damier_source{_FENCES.get(self.dialect, '')}"
+        found = self._rows(f"SELECT r, c, {total} FROM ({held}) AS s GROUP BY r, c LIMIT {most + 1}")
+        sides = {name: [self._value(name, row[k]) for row in found] for k, name in enumerate((rows, columns))}
+        return read_table({**sides, COUNT: [int(row[2]) for row in found]})
 
     def sample(self, columns: Sequence[str], n_rows: int, seed: int = 0) -> Table:
         """Choose rows by a hash of their values where the engine has one, else by its own sample."""
@@ -479,20 +496,38 @@ class IbisSource:
         listed = ", ".join(map(self._q, columns))
         if self.dialect == "postgres":
             hashed = f"hashtextextended(CAST(ROW({listed}) AS TEXT), {int(seed)})"
-            kept = self._hashed(f"{hashed} <= {int(share * (2**64 - 1)) - 2**63}", listed)
+            kept = self._hashed(hashed, 64, share, listed)
         elif self.dialect == "sqlite":
             with contextlib.suppress(Exception):
                 self.connection.con.create_function("damier_hash", -1, _hash, deterministic=True)
-            limit = int(share * 2**62)
-            kept = self._hashed(f"damier_hash({int(seed)}, {listed}) < {limit}", listed)
+            kept = self._hashed(f"damier_hash({int(seed)}, {listed})", 62, share, listed)
         else:
             kept = self.connection.to_pyarrow(chosen.sample(share, method="row", seed=seed))
         return read_table(kept)
 
-    def _hashed(self, condition: str, listed: str) -> Any:
-        """Collect the rows that a condition chooses, in the order of their values."""
-        query = f"SELECT {listed} FROM ({self._text}) AS damier_source WHERE {condition} ORDER BY {listed}"
-        return self.connection.sql(query, schema=None).to_pyarrow()
+    def _hashed(self, hashed: str, bits: int, share: float, listed: str) -> Any:
+        """Collect a share of the rows by a hash of so many bits (64: with a sign), in the order of values."""
+
+        def asked(query: str) -> Any:
+            return self.connection.sql(query, schema=None).to_pyarrow()
+
+        rows = f"SELECT {listed}, {hashed} AS damier_h FROM ({self._text}) AS damier_source"
+        slot = f"damier_h >> {bits + 1 - SLOTS.bit_length()}"
+        place = f"({self._double('damier_h')} * {self._power(str(-bits))}{' + 0.5' if bits == 64 else ''})"
+        crowded: list[int] | None = []
+        if share < 1.0:
+            held = asked(f"SELECT {slot} AS s, COUNT(*) AS n FROM ({rows}) AS r GROUP BY {slot}")
+            crowded = crowded_slots(held.column("s").to_pylist(), held.column("n").to_pylist())
+        among = f"({slot}) IN ({', '.join(map(str, crowded))})" if crowded else f"{int(crowded is None)} = 1"
+        found = asked(
+            f"SELECT * FROM (SELECT {listed}, damier_h, 1 AS damier_k FROM ({rows}) AS r "
+            f"WHERE NOT ({among}) AND {place} <= {self._exact(share)} UNION ALL SELECT {listed}, damier_h, "
+            f"FLOOR(COUNT(*) * {self._exact(share)} - {place} + 1) AS damier_k "
+            f"FROM ({rows}) AS r WHERE {among} GROUP BY {listed}, damier_h) AS chosen "
+            f"WHERE damier_k >= 1 ORDER BY {listed}"
+        )
+        times = np.array([int(k) for k in found.column("damier_k").to_pylist()], np.int64)
+        return found.drop_columns(["damier_h", "damier_k"]).take(np.repeat(np.arange(len(times)), times))
 
     def collect(self, columns: Sequence[str]) -> Table:
         """Read all rows."""

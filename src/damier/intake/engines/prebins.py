@@ -42,8 +42,11 @@ _NO_KEY = np.uint64(2**64 - 1)
 _WHOLE = np.uint8(63)
 
 
+DROPPED, UNMET = -1, -2
+"""First bins of the next level that are none: rows not to be counted, and rows that there were none of."""
+
 CHANGED = (
-    "the table changed while it was read: it holds numbers now that an earlier scan did not meet. Fit it "
+    "the table changed while it was read: a scan did not meet the rows that an earlier one did. Fit it "
     "when nothing writes to it, and write a view whose values change from one reading to the next into a "
     "table first."
 )
@@ -59,7 +62,8 @@ class Level(NamedTuple):
     shift : uint8 array
         Bits of ``key - low`` that do not matter.
     base : int64 array
-        First bin of the next level, -1 to drop the rows of the bin.
+        First bin of the next level; `DROPPED` to leave out the rows of the bin, `UNMET` to refuse them, as
+        an earlier scan met none.
     """
 
     low: Any
@@ -144,8 +148,10 @@ def bins_of(keys: Any, binning: Binning) -> Any:
     for depth, level in enumerate(binning.levels, 1):
         size = len(binning.levels[depth].low) if depth < len(binning.levels) else binning.n_bins
         split = level.base[bins] + ((keys - level.low[bins]) >> level.shift[bins]).astype(np.int64)
-        kept = (bins >= 0) & (level.base[bins] >= 0)
-        if np.any(kept & ((keys < level.low[bins]) | (split < 0) | (split >= size))):
+        kept = (bins >= 0) & (level.base[bins] != DROPPED)
+        if np.any(
+            kept & ((level.base[bins] == UNMET) | (keys < level.low[bins]) | (split < 0) | (split >= size))
+        ):
             raise ValueError(CHANGED)
         bins = np.where(kept, split, -1)
     return bins
@@ -303,7 +309,8 @@ def only_binning(binning: Binning, kept: Any) -> Binning:
         Those of the bins that were refined to count; numbers of bins stay what they are.
     """
     last = binning.levels[-1]
-    return binning._replace(levels=(*binning.levels[:-1], last._replace(base=np.where(kept, last.base, -1))))
+    base = np.where(kept | (last.base == UNMET), last.base, DROPPED)
+    return binning._replace(levels=(*binning.levels[:-1], last._replace(base=base)))
 
 
 def joined_counts(binning: Binning, before: Counts, kept: Any, found: Counts) -> Counts:
@@ -376,7 +383,7 @@ def _deeper(binning: Binning, low: Any, shift: Any, made: Any, met: Any) -> Binn
     level = Level(
         np.where(met, low, np.uint64(0)),
         np.where(met, np.minimum(shift, 63), _WHOLE).astype(np.uint8),
-        np.where(met, base, -1).astype(np.int64),
+        np.where(met, base, UNMET).astype(np.int64),
     )
     return Binning((*binning.levels, level), int(made.sum()))
 

@@ -21,10 +21,12 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from damier.intake.counts import check_pairs, count_pairs
 from damier.intake.dates import number_text
-from damier.intake.engines.prebins import Binning, Counts, NumberCounter
+from damier.intake.engines.prebins import CHANGED, Binning, Counts, NumberCounter
 from damier.intake.factorize import canonical
-from damier.intake.table import IntArray, Table
+from damier.intake.frames import nested_error
+from damier.intake.table import CategoricalColumn, Column, IntArray, NumericColumn, Table
 from damier.intake.target import read_target
 
 if TYPE_CHECKING:
@@ -34,6 +36,18 @@ Kind = Literal["number", "date", "datetime", "duration", "time", "boolean", "tex
 
 MEMORY = 4_000_000_000
 """Bytes that a fit to a source may take, unless said otherwise: a table of a quarter of it is collected."""
+
+COUNT = "count of pairs"
+"""Name of the column that says how often a pair of values occurs."""
+
+MOST_PAIRS = 100_000_000
+"""Pairs of values that are read into memory at most, however much there is."""
+
+# Bytes that a search over pairs takes for each of them, about.
+_PAIR_BYTES = 64
+
+SLOTS = 1 << 12
+"""Slots that rows are put into by their hash, to find rows that are met many times."""
 
 _MOST_CLASSES = 1000
 _MOST_DISTINCT = 0.1
@@ -210,8 +224,19 @@ class Source(Protocol):
     def cells(self, axes: Sequence[Axis], labels: Labels) -> Cells:
         """Count the cells of a grid that hold rows."""
 
+    def pairs(self, rows: str, columns: str, weight: str | None, most: int) -> Table:
+        """Count the pairs of values of two columns.
+
+        Returns a table of the two columns, each pair once, and of `COUNT`, their rows or sums of weights; it
+        has ``most + 1`` rows where there are more pairs than ``most``.
+        """
+
     def sample(self, columns: Sequence[str], n_rows: int, seed: int = 0) -> Table:
-        """Return about ``n_rows`` rows chosen by a hash of their values: the same whatever the row order."""
+        """Return about ``n_rows`` rows chosen by a hash of their values: the same whatever the row order.
+
+        Equal rows have one hash. Where `crowded_slots` finds many, they are counted, and as many are taken as
+        their share of all rows asks for.
+        """
 
     def collect(self, columns: Sequence[str]) -> Table:
         """Return all rows."""
@@ -310,6 +335,36 @@ def table_bytes(source: Source) -> int:
     return source.n_rows * sum(40 if column.kind == "text" else 8 for column in source.columns)
 
 
+def crowded_slots(slots: Sequence[int], rows: Sequence[int]) -> list[int] | None:
+    """Find the slots of the hash that hold many equal rows.
+
+    Parameters
+    ----------
+    slots, rows : sequences of int
+        Slots that hold rows, of `SLOTS`, and how many rows each holds.
+
+    Returns
+    -------
+    list of int or None
+        Slots where equal rows are to be counted; None for all of them.
+
+    Examples
+    --------
+    >>> crowded_slots(range(SLOTS), [100] * (SLOTS - 1) + [5000])
+    [4095]
+    >>> crowded_slots([7, 8], [30_000, 40_000]), crowded_slots(range(SLOTS), [50, 150] * (SLOTS // 2))
+    ([7, 8], None)
+    """
+    held = np.asarray(rows, np.float64)
+    mean = held.sum() / SLOTS
+    # Rows that all differ fill the slots by chance, with a standard deviation of the root of the mean.
+    crowded = held > mean + 8.0 * math.sqrt(mean) + 8.0
+    rest = held[~crowded]
+    if len(rest) and np.square(rest - mean).sum() > 4.0 * mean * len(rest) + 4.0 * len(rest):
+        return None
+    return [int(slot) for slot, many in zip(slots, crowded.tolist(), strict=True) if many]
+
+
 def need(package: str, extra: str, what: str) -> None:
     """Refuse to go on without a package.
 
@@ -338,6 +393,61 @@ def check_columns(source: Source, target: str, weight: str | None = None) -> Non
         raise ValueError(
             "Found array with 0 sample(s) while a minimum of 1 is required: the table has no rows."
         )
+
+
+def read_pairs(source: Source, names: Sequence[str], counts: str | None = None, memory: int = MEMORY) -> Any:
+    """Count the pairs of two columns of a source, as `damier.intake.counts.count_pairs` does in memory.
+
+    Parameters
+    ----------
+    source : Source
+    names : pair of str
+        The columns whose values are the rows and the columns of the counts.
+    counts : str, optional
+        A third column that says how often each pair occurs.
+    memory : int
+        Bytes that the search may take, which limits the number of pairs; it is never above `MOST_PAIRS`.
+
+    Returns
+    -------
+    tuple
+        As `damier.intake.counts.count_pairs`.
+
+    Raises
+    ------
+    ValueError
+        If these are no columns of names, or there are too many pairs.
+    """
+    if len(names) != 2 or len({*names, counts}) < 3:
+        raise ValueError(
+            "A coclustering is of two columns, and a third may count its pairs: name the first two, as in "
+            f"fit(X, ('customer', 'product')); got {list(names)!r}."
+        )
+    for name in names:
+        check_columns(source, name, counts)
+    held = [next(column for column in source.columns if column.name == name) for name in names]
+    for column in held:
+        if column.kind == "nested":
+            raise nested_error(column.name, column.type)
+    check_pairs(Table(tuple(_empty(column) for column in held), 0))
+    if counts is not None:
+        _check_weights(source, counts, f"The column of counts {counts!r}")
+    most = max(min(MOST_PAIRS, memory // _PAIR_BYTES), 1)
+    found = source.pairs(names[0], names[1], counts, most)
+    if found.n_rows > most:
+        raise ValueError(
+            f"{names[0]!r} and {names[1]!r} have more than {most:,} distinct pairs, and a search holds them "
+            "in memory: leave out rare values, put values of one side together, or raise memory_limit (there "
+            f"are never more than {MOST_PAIRS:,})."
+        )
+    return count_pairs(found, COUNT)
+
+
+def _empty(column: SourceColumn) -> Column:
+    """Return a column of the kind of another, without rows."""
+    if column.kind in ("text", "boolean"):
+        return CategoricalColumn(column.name, np.empty(0, np.int32), ())
+    return NumericColumn(column.name, np.empty(0), column.kind)  # type: ignore[arg-type]
 
 
 def read_labels(source: Source, target: str, weight: str | None = None) -> Labels:
@@ -385,19 +495,29 @@ def read_labels(source: Source, target: str, weight: str | None = None) -> Label
     )
 
 
-def _check_weights(source: Source, weight: str) -> None:
+def _check_weights(source: Source, weight: str, what: str = "sample_weight") -> None:
     least, greatest, missing, broken = source.weight_facts(weight)
     if missing or not (math.isfinite(least) and math.isfinite(greatest)):
-        raise ValueError(
-            f"sample_weight must be neither missing nor infinite; column {weight!r} is somewhere"
-        )
+        raise ValueError(f"{what} must be neither missing nor infinite; column {weight!r} is somewhere")
     if least < 0:
-        raise ValueError(f"sample_weight must be not negative; column {weight!r} has {least:g}")
+        raise ValueError(f"{what} must be not negative; column {weight!r} has {least:g}")
     if broken:
         raise ValueError(
-            "sample_weight must be whole: weights are frequencies here, as if each row were repeated; "
+            f"{what} must be whole: weights are frequencies here, as if each row were repeated; "
             f"column {weight!r} is not in {broken:,} row{'s' if broken > 1 else ''}"
         )
+
+
+def check_sums(labels: Labels, counts: IntArray) -> None:
+    """Refuse class counts, one row of them per something, that are not those of all rows.
+
+    Raises
+    ------
+    ValueError
+        If they are not: the table changed.
+    """
+    if not np.array_equal(counts.sum(axis=0), labels.counts):
+        raise ValueError(CHANGED)
 
 
 def categories(column: SourceColumn, values: Sequence[Any]) -> list[Any]:

@@ -18,7 +18,18 @@ import numpy as np
 from damier.intake.engines import prebins, spark_kernels
 from damier.intake.engines.cells import Axis, Cells, make_cells, part_case
 from damier.intake.engines.prebins import Binning, Counts, NumberCounter
-from damier.intake.engines.source import Kind, Labels, Listed, Profiles, SourceColumn, Watch, need
+from damier.intake.engines.source import (
+    COUNT,
+    SLOTS,
+    Kind,
+    Labels,
+    Listed,
+    Profiles,
+    SourceColumn,
+    Watch,
+    crowded_slots,
+    need,
+)
 from damier.intake.frames import read_table
 from damier.intake.table import Table
 
@@ -252,7 +263,7 @@ class SparkSource:
                 number = f"nullif({self._number(axis.name)}, double('nan'))"
                 part = self._sql(part_case(axis, number, "", lambda value: f"double('{value!r}')"))
             else:
-                part = functions.lit(-1)
+                part = functions.lit(axis.other)
                 name = self._sql(self._name(axis.name))
                 for g, group in enumerate(axis.groups):
                     chosen = name.isin([value for value in group if value is not None])
@@ -268,20 +279,40 @@ class SparkSource:
             .agg(self._sql("sum(w)").alias("n"))
         )
         rows = list(zip(*(found.column(name).to_pylist() for name in (*parts, "y", "n")), strict=True))
-        return make_cells(rows, np.array([row[-2] for row in rows], np.int64), len(axes), labels)
+        return make_cells(rows, [row[-2] for row in rows], len(axes), labels)
+
+    def pairs(self, rows: str, columns: str, weight: str | None, most: int) -> Table:
+        """Count the pairs of values of two columns."""
+        total = "count(*)" if weight is None else f"CAST(sum({quoted(weight)}) AS BIGINT)"
+        names = [self._sql(self._name(name)).alias(name) for name in (rows, columns)]
+        grouped = self.frame.groupBy(*names).agg(self._sql(total).alias(COUNT))
+        return read_table(self._arrow(grouped.limit(most + 1)))
 
     def sample(self, columns: Sequence[str], n_rows: int, seed: int = 0) -> Table:
         """Choose rows by a hash of their values."""
         listed = ", ".join(map(quoted, columns))
         share = min(1.0, n_rows / max(self.n_rows, 1))
-        limit = int(share * (2**64 - 1)) - 2**63
-        hashed = self.frame.select(
+        rows = self.frame.select(
             *(self._sql(quoted(name)) for name in columns),
             self._sql(f"xxhash64({listed}, {int(seed)}L)").alias("damier_hash"),
         )
-        chosen = hashed.where(self._sql(f"damier_hash <= {limit}L" if limit > -(2**63) else "false"))
-        found = self._arrow(chosen.orderBy("damier_hash", *map(quoted, columns)))
-        return read_table(found.drop_columns(["damier_hash"]))
+        slot = f"shiftright(damier_hash, {65 - SLOTS.bit_length()})"
+        place = f"(CAST(damier_hash AS DOUBLE) / {2.0**64!r}D + 0.5D)"
+        crowded: list[int] | None = []
+        if share < 1.0:
+            held = self._arrow(rows.groupBy(self._sql(slot).alias("s")).agg(self._sql("count(*)").alias("n")))
+            crowded = crowded_slots(held.column("s").to_pylist(), held.column("n").to_pylist())
+        among = f"{slot} IN ({', '.join(map(str, crowded))})" if crowded else str(crowded is None).lower()
+        names = ["damier_hash", *map(quoted, columns)]
+        once = rows.where(self._sql(f"NOT ({among}) AND {place} <= {share!r}D")).select(
+            *names, self._sql("1L").alias("damier_times")
+        )
+        times = self._sql(f"CAST(floor(count(*) * {share!r}D - {place} + 1) AS BIGINT)")
+        several = rows.where(self._sql(among)).groupBy(*names).agg(times.alias("damier_times"))
+        both = once if crowded == [] else once.union(several.where(self._sql("damier_times >= 1")))
+        found = self._arrow(both.orderBy(*names))
+        at = np.repeat(np.arange(found.num_rows), found.column("damier_times").to_numpy())
+        return read_table(found.drop_columns(["damier_hash", "damier_times"]).take(at))
 
     def collect(self, columns: Sequence[str]) -> Table:
         """Read all rows."""

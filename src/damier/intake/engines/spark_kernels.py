@@ -12,7 +12,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from damier.intake.engines.prebins import MOST_VALUES, Binning, Counts, Level, count_numbers, no_counts
+from damier.intake.engines.prebins import (
+    CHANGED,
+    DROPPED,
+    MOST_VALUES,
+    UNMET,
+    Binning,
+    Counts,
+    Level,
+    count_numbers,
+    no_counts,
+)
 
 WIDTH = 16
 """Classes counted side by side in one row."""
@@ -23,9 +33,9 @@ _MOST, _LEAST = np.iinfo(np.int64).max, np.iinfo(np.int64).min
 
 
 class Packed(NamedTuple):
-    """A binning without the bins that no row is in."""
+    """A binning without the bins that no row is in, or goes on from."""
 
-    levels: tuple[tuple[int, Any, Any, Any, Any], ...]
+    levels: tuple[tuple[int, Any, Any, Any, Any, Any], ...]
     n_bins: int
 
 
@@ -34,15 +44,17 @@ def pack_binning(binning: Binning) -> Packed:
     levels = []
     for level in binning.levels:
         kept = np.flatnonzero(level.base >= 0)
-        levels.append((len(level.base), kept, level.low[kept], level.shift[kept], level.base[kept]))
+        dropped = np.packbits(level.base == DROPPED)
+        levels.append((len(level.base), dropped, kept, level.low[kept], level.shift[kept], level.base[kept]))
     return Packed(tuple(levels), binning.n_bins)
 
 
 def unpack_binning(packed: Packed) -> Binning:
     """Put the bins that are dropped back."""
     levels = []
-    for length, kept, low, shift, base in packed.levels:
-        level = Level(np.zeros(length, np.uint64), np.full(length, 63, np.uint8), np.full(length, -1))
+    for length, dropped, kept, low, shift, base in packed.levels:
+        absent = np.where(np.unpackbits(dropped, count=length), DROPPED, UNMET).astype(np.int64)
+        level = Level(np.zeros(length, np.uint64), np.full(length, 63, np.uint8), absent)
         level.low[kept], level.shift[kept], level.base[kept] = low, shift, base
         levels.append(level)
     return Binning(tuple(levels), packed.n_bins)
@@ -77,6 +89,8 @@ def counting(
         for held in _larger(batches):
             columns = [held.column(j).to_numpy() for j in range(held.num_columns)]
             weights = columns.pop().astype(np.int64) if weighted else None
+            if by_class and held.column(len(columns) - 1).null_count:
+                raise ValueError(CHANGED)  # a class that was not there
             codes = columns.pop().astype(np.int64) if by_class else None
             for j, (numbers, binning) in enumerate(zip(columns, unpacked, strict=True)):
                 counts[j] = count_numbers(counts[j], numbers, codes, weights, binning)
