@@ -111,8 +111,8 @@ def test_groups_tell_their_values_and_long_ones_are_cut():
     assert table[1]["n_values"] == 1000
     assert len(table[1]["values"]) == 100
     html = render_page(summary)
-    assert "red, missing, True<td>" in html
-    assert re.search(r"value 0, value 1, .* … and 9\d\d more<td>", html)
+    assert "red, missing, True<td " in html
+    assert re.search(r"value 0, value 1, .* … and 9\d\d more<details class=all><summary>100 values<", html)
 
 
 def test_nothing_to_report_is_said():
@@ -145,7 +145,7 @@ def test_bars_show_the_class_shares():
     rows = [line for line in html.splitlines() if 'class=bar data-n="' in line]
     assert len(rows) == 2
     assert '<rect class=k1 width="100%"/><rect class=k0 width="75%"/>' in rows[0]
-    assert '<rect class=k1 width="100%"/></svg>' in rows[1]
+    assert '<rect class=k1 width="100%"/><rect class=sure x="0%" width="6.02%"/></svg>' in rows[1]
     assert "k0" not in rows[1]
     assert "a 75%, b 25%" in rows[0]
 

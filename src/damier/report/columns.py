@@ -9,7 +9,7 @@ import numpy as np
 
 from damier.intake import Column, NumericColumn, NumericTarget, Target, free_text
 from damier.intake.dates import number_text
-from damier.intake.table import NumericKind
+from damier.intake.table import FloatArray, NumericKind
 from damier.models import Partition
 from damier.report.words import some_of
 
@@ -18,12 +18,19 @@ _COPY_LEVEL = 0.95
 # Fewer rows say little about whether values repeat.
 _LEAST_ROWS = 20
 _MOST_REMARKS = 5
+_MOST_FREQUENT = 50
+_BINS = 40
+_WHOLE = 10_000
+# Ends so many times as far apart as the 1% and 99% quantiles are left out of a histogram.
+_FAR = 3.0
 
 
 def describe_column(column: Column) -> dict[str, Any]:
     """Count the distinct values of a column, and find its middle and ends or its most frequent value.
 
     Missing values do not count. What is not a plain number is written as text.
+
+    Numbers of three values or more have a `histogram`; of categories, the most ``frequent`` are listed.
 
     >>> describe_column(NumericColumn("x", np.array([3.0, 1.0, np.nan, 1.0])))
     {'distinct': 2, 'minimum': 1, 'median': 1, 'maximum': 3}
@@ -36,17 +43,48 @@ def describe_column(column: Column) -> dict[str, Any]:
         ends_and_middle = values[[0, (values.size - 1) // 2, -1]]
         distinct = 1 + int(np.count_nonzero(values[1:] != values[:-1]))
         shown = (_plain(value, column.kind) for value in ends_and_middle.tolist())
-        return {"distinct": distinct, **dict(zip(("minimum", "median", "maximum"), shown, strict=True))}
+        found = dict(zip(("minimum", "median", "maximum"), shown, strict=True))
+        strip = histogram(values) if distinct > 2 else None
+        return {"distinct": distinct, **found, **({} if strip is None else {"histogram": strip})}
     counts = np.bincount(column.codes, minlength=len(column.categories))
     first = int(bool(column.categories) and column.categories[0] is None)
     if counts.size == first:
         return {"distinct": 0}
-    place = first + int(counts[first:].argmax())
+    order = np.argsort(-counts[first:], kind="stable")[:_MOST_FREQUENT] + first
+    frequent = [str(column.categories[place]) for place in order.tolist()]
     return {
         "distinct": counts.size - first,
-        "most_frequent": str(column.categories[place]),
-        "most_frequent_rows": int(counts[place]),
+        "most_frequent": frequent[0],
+        "most_frequent_rows": int(counts[order[0]]),
+        "frequent": frequent,
     }
+
+
+def histogram(values: FloatArray) -> dict[str, Any] | None:
+    """Count sorted numbers on a fine grid of even bins; None where they are not finite.
+
+    Bins hold their upper end, as intervals do. Where a few numbers lie far out, the grid goes from the 1% to
+    the 99% quantile, and its outer bins hold all beyond. Bins of whole numbers hold as many of them each.
+
+    >>> histogram(np.array([1.0, 2.0, 2.0, 4.0]))
+    {'low': 0.5, 'high': 4.5, 'counts': [1, 2, 0, 1]}
+    """
+    low, high = float(values[0]), float(values[-1])
+    inner_low, inner_high = values[[(values.size - 1) // 100, (values.size - 1) * 99 // 100]].tolist()
+    if inner_low < inner_high and high / 2 - low / 2 > _FAR * (inner_high / 2 - inner_low / 2):
+        low, high = inner_low, inner_high
+    if not (np.isfinite(low) and np.isfinite(high - low) and low < high):
+        return None
+    n_bins = _BINS
+    distinct = values[np.flatnonzero(np.diff(values, prepend=-np.inf))]
+    if distinct.size <= _WHOLE and (distinct % 1 == 0).all() and high - low < _WHOLE:
+        # Bins of as many whole numbers each: others would hold one more or less by chance.
+        width = (int(high - low) + _BINS) // _BINS
+        n_bins = (int(high - low) + width) // width
+        low, high = low - 0.5, low - 0.5 + width * n_bins
+    edges = np.linspace(low, high, n_bins + 1)[1:-1]
+    counts = np.diff(np.searchsorted(values, edges, side="right"), prepend=0, append=values.size)
+    return {"low": low, "high": high, "counts": counts.tolist()}
 
 
 def _plain(value: float, kind: NumericKind) -> float | int | str:

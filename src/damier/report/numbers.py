@@ -25,15 +25,16 @@ from damier.criteria import log_binomial
 from damier.intake import Column, NumericTarget, Table
 from damier.models import NaiveBayesRegression, Partition, RegressionGrid, TargetEvidence
 from damier.report.analysis import Sections, Show, show_nothing
-from damier.report.columns import describe_column, oddity, remarks, statistics_text
+from damier.report.columns import describe_column, oddity, remarks
 from damier.report.grid import MAX_RULES, cut_short, sampled_text
+from damier.report.measures import merging
 from damier.report.sentences import sentences
 from damier.report.summary import FORMAT, MAX_VALUES, Summary, finite, json_value, type_of, version
-from damier.report.words import LabelStyle, number, part_labels, shortened
+from damier.report.variables import MAX_PARTS, column_view, part_view
+from damier.report.words import LabelStyle, number, part_labels, typical_first
 
 # The strips' own units; they are stretched to whatever place they are given.
 WIDTH, HEIGHT = 600, 60
-MAX_PARTS = 60
 SHOWN_RULES = 20
 # Ticks of the common axis, about.
 _TICKS = 5
@@ -226,7 +227,8 @@ def _variable(
             labels, rows, target.means.tolist(), target.quantiles.tolist(), strict=True
         )
     ]
-    for part, values in zip(table, getattr(partition, "groups", ()), strict=False):
+    groups = typical_first(partition, column.get("statistics")) if hasattr(partition, "groups") else ()
+    for part, values in zip(table, groups, strict=False):
         part["values"] = [json_value(value) for value in values[:MAX_VALUES]]
         part["n_values"] = len(values)
     bounds = getattr(partition, "bounds", None)
@@ -242,6 +244,7 @@ def _variable(
         "optimal": partition.optimal,
         "target_bounds": list(target.bounds),
         **({} if bounds is None else {"bounds": [b if np.isfinite(b) else str(b) for b in bounds]}),
+        **merging(partition),
         **column,
         "table": table,
     }
@@ -291,28 +294,25 @@ def number_view(summary: Summary, details_budget: int) -> dict[str, Any]:
     axis = _Axis.of(summary)
     variables, spent, left_out = [], 0, 0
     for variable in summary["variables"]:
-        statistics = variable.get("statistics")
-        text = "" if statistics is None else statistics_text(statistics)
-        view = dict(variable, details=None, along=None, statistics=text)
+        view = {**variable, **column_view(variable), "details": None, "along": None}
         if variable["parts"] > 1:
-            spent += 400 + min(variable["parts"], MAX_PARTS) * 420
+            spent += 700 + min(variable["parts"], MAX_PARTS) * 450 + sum(map(len, view["values_of"]))
+            order = list(range(variable["parts"]))
             parts = variable["table"]
             if variable["type"] == "categorical":  # groups have no order of their own
-                parts = sorted(parts, key=lambda part: (part["quantiles"][3], part["mean"]))
+                order.sort(key=lambda k: (parts[k]["quantiles"][3], parts[k]["mean"]))
             if spent <= details_budget:
                 view["details"] = [
                     {
-                        "label": part["label"] if "values" in part else shortened(part["label"]),
-                        "rows": part["rows"],
-                        "share": part["rows"] / max(data["rows"], 1),
-                        "strip": _strip(part["quantiles"], axis),
-                        "mean": number(part["mean"]),
-                        "median": number(part["quantiles"][3]),
+                        **part_view(parts[k], view, k, data["rows"]),
+                        "strip": _strip(parts[k]["quantiles"], axis),
+                        "mean": number(parts[k]["mean"]),
+                        "median": number(parts[k]["quantiles"][3]),
                     }
-                    for part in parts[:MAX_PARTS]
+                    for k in order[:MAX_PARTS]
                 ]
                 view["hidden_parts"] = max(0, variable["parts"] - MAX_PARTS)
-                view["along"] = _along(parts, axis)
+                view["along"] = _along([parts[k] for k in order], axis)
             else:
                 left_out += 1
         variables.append(view)

@@ -18,18 +18,19 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from damier.report import pairs, rules, scorer, worth
 from damier.report.classes import ShownClasses, class_bars, shown_classes
-from damier.report.columns import statistics_text
+from damier.report.measures import information_value, wilson
 from damier.report.numbers import number_view
 from damier.report.summary import Summary
-from damier.report.words import number, percent, shortened
+from damier.report.variables import MAX_PARTS, column_view, part_view
+from damier.report.words import number, percent
 
-MAX_PARTS = 60
 # In the order of the page; each has a view for its template and an island for the scripts, or None.
 SECTIONS = {"pairs": pairs, "rules": rules, "worth": worth, "row": scorer}
 # One script of one hash: what all share, then what enhances each section.
 SCRIPTS = ("core.js", "table.js", "parts.js", "matrix.js", "rules.js", "curves.js", "scorer.js")
 STYLES = ("page.css", "sections.css")
 DETAILS_BUDGET = 500_000  # characters, about, spent on the parts of all variables
+COUNTS_BUDGET = 40_000  # numbers spent on classes without a colour
 
 _TEMPLATES = Path(__file__).parent / "templates"
 # The mosaic's own units; it is stretched to whatever place it is given.
@@ -90,19 +91,21 @@ def _view(summary: Summary) -> dict[str, Any]:
     """Everything the templates need, already counted, cut and measured."""
     target, data = summary["target"], summary["dataset"]
     classes = shown_classes(summary)
-    variables, spent, left_out = [], 0, 0
-    for variable in summary["variables"]:
-        statistics = variable.get("statistics")
-        text = "" if statistics is None else statistics_text(statistics)
-        view = dict(variable, details=None, mosaic=None, statistics=text)
-        if variable["parts"] < 2:
-            variables.append(view)
-            continue
-        spent += 400 + min(variable["parts"], MAX_PARTS) * (150 + 45 * len(classes.labels))
-        if spent <= DETAILS_BUDGET:
-            view |= _details(variable, classes, data["rows"])
-        else:
-            left_out += 1
+    variables, spent, left_out, n_counts = [], 0, 0, 0
+    counts_of_all: dict[int, list[list[int]]] = {}
+    for place, variable in enumerate(summary["variables"]):
+        view = {**variable, **column_view(variable), "details": None, "mosaic": None}
+        if variable["parts"] > 1:
+            spent += 700 + min(variable["parts"], MAX_PARTS) * (180 + 45 * len(classes.labels))
+            spent += sum(map(len, view["values_of"]))
+            if spent <= DETAILS_BUDGET:
+                view |= _details(variable, view, classes, data["rows"])
+                # Bars hold the counts of the classes with a colour; those of the rest are for the scripts.
+                n_counts += len(view["details"]) * len(target["counts"])
+                if classes.n_others and n_counts <= COUNTS_BUDGET:
+                    counts_of_all[place] = [part["counts"] for part in variable["table"][:MAX_PARTS]]
+            else:
+                left_out += 1
         variables.append(view)
     class_counts = classes.kept(target["counts"])
     islands = {name: section.island(summary) for name, section in SECTIONS.items()}
@@ -125,30 +128,46 @@ def _view(summary: Summary) -> dict[str, Any]:
             "name": data["name"],
             "target": target["name"],
             "classes": classes.labels,
+            "shown": classes.places,
+            "totals": target["counts"],
+            "names": target["classes"] if classes.n_others else None,
+            "counts": counts_of_all or None,
             **{name: island for name, island in islands.items() if island is not None},
         },
     }
 
 
-def _details(variable: dict[str, Any], classes: ShownClasses, rows: int) -> dict[str, Any]:
+def _details(
+    variable: dict[str, Any], column: dict[str, Any], classes: ShownClasses, rows: int
+) -> dict[str, Any]:
     parts = []
-    for part in variable["table"]:
+    for k, part in enumerate(variable["table"]):
         counts = classes.kept(part["counts"])
         parts.append(
             {
-                "label": part["label"] if "values" in part else shortened(part["label"]),
-                "rows": part["rows"],
-                "share": part["rows"] / rows if rows else 0.0,
+                **part_view(part, column, k, rows),
                 "counts": counts,
                 "bars": class_bars(counts),
                 "main": classes.main(part["counts"]),
+                "sure": _certainty(counts) if len(counts) == 2 else None,
             }
         )
-    return {
+    found = {
         "details": parts[:MAX_PARTS],
         "hidden_parts": max(0, len(parts) - MAX_PARTS),
         "mosaic": _mosaic([p["counts"] for p in parts]),
     }
+    if len(classes.counts) == 2 and min(classes.counts) > 0:
+        second = [part["counts"][1] for part in variable["table"]]
+        sizes = [part["rows"] for part in variable["table"]]
+        found["information_value"] = information_value(second, classes.counts[1], sizes)
+    return found
+
+
+def _certainty(counts: list[int]) -> tuple[str, str]:
+    """Where the bar of the first of two classes may end: left end and width, in percent."""
+    low, high = wilson(counts[0], sum(counts))
+    return f"{100 * low:.4g}", f"{100 * (high - low):.3g}"
 
 
 def _mosaic(parts: list[list[int]]) -> list[tuple[int, str]]:

@@ -8,7 +8,8 @@ The dict holds strings, numbers, booleans, lists and None only, so it is JSON as
      "words":     [what was found, a sentence each, ...],
      "notes":     [how the file was read, ...], "remarks": [what is odd about a variable, ...],
      "variables": [{"name", "type", "parts", "level", "missing", "cost", "null_cost", "optimal", "bounds",
-                    "statistics": {"distinct", "minimum", "median", "maximum"}, "odd",
+                    "statistics": {"distinct", "minimum", "median", "maximum", "histogram"}, "odd",
+                    "cuts" or "merges": see damier.report.measures.merging,
                     "table": [{"label", "rows", "counts": [rows of each class, ...]}, ...]}, ...],
      "grid", "pairs": see damier.report.grid,
      "ended": {section: "complete" | "time limit" | "interrupted", ...},
@@ -18,7 +19,7 @@ The dict holds strings, numbers, booleans, lists and None only, so it is JSON as
 The classifier is there when it was scored, the grid and the pairs when they were sought, the statistics and
 what is odd ("copy", "near copy", "identifier", "free text", "constant") when the columns were given.
 Intervals have ``bounds``; the parts of a categorical variable hold their ``values`` (the first `MAX_VALUES`)
-and ``n_values``, and its statistics the value that is ``most_frequent`` and its rows. Costs are in nats.
+and ``n_values``, and its statistics the values that are most ``frequent``. Costs are in nats.
 Variables come by falling level, and those of equal level in the order of the data.
 """
 
@@ -32,8 +33,9 @@ import numpy as np
 import numpy.typing as npt
 
 from damier.report.columns import remarks
+from damier.report.measures import merging
 from damier.report.sentences import rare_classes, sentences
-from damier.report.words import LabelStyle, part_labels
+from damier.report.words import LabelStyle, part_labels, typical_first
 
 FORMAT = "damier-report/1"
 MAX_VALUES = 100
@@ -186,7 +188,8 @@ def _variable(
         {"label": str(label), "rows": int(row.sum()), "counts": [int(n) for n in row]}
         for label, row in zip(labels, counts, strict=True)
     ]
-    for part, values in zip(table, getattr(partition, "groups", ()), strict=False):
+    groups = typical_first(partition, column.get("statistics")) if hasattr(partition, "groups") else ()
+    for part, values in zip(table, groups, strict=False):
         part["values"] = [json_value(value) for value in values[:MAX_VALUES]]
         part["n_values"] = len(values)
     return {
@@ -199,6 +202,7 @@ def _variable(
         "null_cost": finite(partition.null_cost),
         "optimal": bool(partition.optimal),
         **({"bounds": [_bound(b) for b in partition.bounds]} if hasattr(partition, "bounds") else {}),
+        **merging(partition),
         **column,
         "table": table,
     }

@@ -25,7 +25,7 @@ def part_labels(
         Intervals or groups.
     statistics : mapping, optional
         Of its column, as `damier.report.columns.describe_column` gives them: a column of two values is then
-        shown as its values.
+        shown as its values, and the frequent values of a group come first.
     style : {"plain", "brackets"}
         ``12 < x ≤ 26`` and the values of a group one after the other, or the partition's own labels.
     room : int
@@ -43,7 +43,7 @@ def part_labels(
     if style == "brackets":
         return [str(label) for label in partition.labels]
     if hasattr(partition, "groups"):
-        return [values_text(group, len(group), room) for group in partition.groups]
+        return [values_text(group, len(group), room) for group in typical_first(partition, statistics)]
     if not hasattr(partition, "bound_texts"):
         return [str(label) for label in partition.labels]
     written = _intervals(partition.bound_texts, partition.kind, statistics or {})
@@ -52,6 +52,16 @@ def part_labels(
     if partition.has_missing and len(written) > 1:
         written[0] = f"missing or {written[0]}"
     return written
+
+
+def typical_first(partition: Any, statistics: Mapping[str, Any] | None = None) -> list[list[Any]]:
+    """List the values of each group, the frequent ones first where the statistics of the column name them."""
+    place = {value: k for k, value in enumerate((statistics or {}).get("frequent", ()))}
+    last = len(place)
+    return [
+        sorted(group, key=lambda value: last if value is None else place.get(str(value), last))
+        for group in partition.groups
+    ]
 
 
 def _intervals(texts: Sequence[str], kind: str, statistics: Mapping[str, Any]) -> list[str]:

@@ -4,6 +4,8 @@
 // A part that fails leaves the others, and the page as it reads with scripts off, alone.
 //
 // data                the JSON island (#data)
+// came()              the document as it came, to be changed and saved
+// rows(table)         what is seen of an HTML table: rows of texts and numbers
 // $(id)               element of an id
 // make(tag, attributes, ...children)   a new element; children are elements or text, never markup
 // draw(tag, attributes, ...children)   the same for SVG
@@ -22,6 +24,8 @@
 // Lines that are comments, and indentation, do not reach the page: no text may go over several lines.
 const damier = (() => {
   const $ = (id) => document.getElementById(id);
+  const html = document.documentElement.outerHTML;
+  const came = () => new DOMParser().parseFromString(html, "text/html");
   const island = $("data");
   const data = island ? JSON.parse(island.textContent) : {};
   document.documentElement.classList.add("js");
@@ -221,12 +225,13 @@ const damier = (() => {
     };
     const menu = make("div", { class: "tool export", role: "group", "aria-label": "Save this panel" });
     for (const [kind, write] of Object.entries(ways)) menu.append(make("button", { type: "button", onclick: (event) => { event.stopPropagation(); write(); say(`Saved as ${kind}`); } }, kind));
-    (element.querySelector("[data-export]") || element).append(menu);
+    // Tables within have menus of their own.
+    ([...element.querySelectorAll("[data-export]")].find((place) => !place.firstChild) || element).append(menu);
     return menu;
   };
 
   const part = (name, run) => {
     try { run(); } catch (error) { console.error(`${name}: ${error && error.stack}`); }
   };
-  return { $, data, make, draw, count, share, state, say, tip, rove, save, panel, part };
+  return { $, data, came, make, draw, count, share, state, say, tip, rove, rows: rowsOf, save, panel, part };
 })();

@@ -1,11 +1,194 @@
-// The parts of a variable: what a bar holds at the pointer.
+// The parts of a variable: bars of a class by share, lift, evidence or counts; values found in groups; notes.
 damier.part("parts", () => {
-  const { data, tip, count } = damier;
+  const { $, data, make, draw, state, tip, say, count, share, panel } = damier;
+  const bodies = [...$("variables").tBodies], chosen = $("class"), measure = $("measure");
+  const percent = (p) => `${(100 * p).toFixed(1)}%`;
+
+  // Limits of a share at 95% certainty (Wilson, 1927).
+  const Z2 = 1.959963984540054 ** 2;
+  const limits = (n, rows) => {
+    if (!rows) return [0, 1];
+    const p = n / rows, middle = p + Z2 / (2 * rows), half = Math.sqrt(Z2 * (p * (1 - p) / rows + Z2 / (4 * rows * rows)));
+    return [Math.max(0, (middle - half) / (1 + Z2 / rows)), Math.min(1, (middle + half) / (1 + Z2 / rows))];
+  };
+  // Weight of evidence of a part for a class against the rest, in nats, as the library smooths it.
+  const evidence = (n, rows, total, all) => Math.log((n + 1 / all) / (total + 2 / all)) - Math.log((rows - n + 1 / all) / (all - total + 2 / all));
+
+  const totals = data.totals || [], all = totals.reduce((a, b) => a + b, 0);
+  const names = data.names || data.classes;
+  const countsOf = (body) => {
+    const place = body.id.slice(1);
+    if (data.counts && data.counts[place]) return data.counts[place];
+    const kept = [...body.querySelectorAll(".parts svg.bar")].map((bar) => bar.dataset.n.split(" ").map(Number));
+    return kept.map((counts) => { const row = []; data.shown.forEach((j, k) => { row[j] = counts[k]; }); row.rows = counts.reduce((a, b) => a + b, 0); return row; });
+  };
+  const rowsOf = (row) => row.rows ?? (row.rows = row.reduce((a, b) => a + b, 0));
+
+  // What is drawn of a part: value and limits on the axis, the line of all rows, and the text.
+  const measures = {
+    share: { axis: (top) => [0, top], base: (q) => q, of: (n, rows) => [rows ? n / rows : 0, ...limits(n, rows)], text: ([v, a, b]) => `${percent(v)} (${percent(a)} to ${percent(b)})`, head: "share, 95% interval" },
+    lift: { axis: () => [-3, 3], base: () => 0, of: (n, rows, q) => [rows ? n / rows : 0, ...limits(n, rows)].map((p) => Math.log2(p / q)), text: (at) => { const [v, a, b] = at.map((x) => (2 ** x).toFixed(2)); return `${v} times (${a} to ${b})`; }, head: "times the share of all rows" },
+    evidence: { axis: () => [-4, 4], base: () => 0, of: (n, rows, q, total) => { const odds = Math.log(q / (1 - q)); return [evidence(n, rows, total, all), ...limits(n, rows).map((p) => Math.log(p / (1 - p)) - odds)]; }, text: ([v]) => `${v >= 0 ? "+" : "−"}${Math.abs(v).toFixed(3)} nats`, head: "weight of evidence against the rest" },
+    counts: { axis: (top, most) => [0, most], base: () => null, of: (n) => [n, n, n], text: ([v]) => null, head: "rows" },
+  };
+  let top = 1;
+
+  const chart = (j, counts, most) => {
+    const kind = measures[measure.value], q = totals[j] / all, [low, high] = kind.axis(top, most);
+    const at = kind.of(counts[j], rowsOf(counts), q, totals[j]), x = (v) => `${(100 * Math.min(1, Math.max(0, (v - low) / (high - low || 1)))).toFixed(2)}%`;
+    const place = (v) => parseFloat(x(v)), base = kind.base(q), from = measure.value === "share" || measure.value === "counts" ? 0 : place(0);
+    const text = kind.text(at) ?? `${count(counts[j])} of ${count(rowsOf(counts))}`;
+    const left = Math.min(from, place(at[0])), width = Math.abs(place(at[0]) - from);
+    const colour = data.shown.includes(j) ? `k${data.shown.indexOf(j)}` : "k0";
+    const svg = draw("svg", { class: "one", role: "img", "aria-label": text }, draw("rect", { class: "track", width: "100%" }), draw("rect", { class: colour, x: `${left}%`, width: `${width}%` }));
+    if (at[2] > at[1]) svg.append(draw("rect", { class: "sure", x: x(at[1]), width: `${Math.max(0.3, place(at[2]) - place(at[1]))}%` }));
+    if (base !== null) svg.append(draw("rect", { class: "base", x: x(base), width: "1.5" }));
+    return [svg, text];
+  };
+
+  // Bars as the page came with them are kept, to be shown again for all classes.
+  const drawn = new WeakMap();
+  const show = (body) => {
+    const table = body.querySelector(".parts");
+    if (!chosen || !table) return;
+    const asked = `${chosen.value} ${measure.value}`;
+    if (drawn.get(body) === asked || (!drawn.has(body) && chosen.value === "" && measure.value === "share")) return;
+    drawn.set(body, asked);
+    const rows = [...table.tBodies[0].rows].filter((row) => row.cells.length > 2), head = table.tHead.rows[0].cells;
+    const counts = body.counts ?? (body.counts = countsOf(body)), j = Number(chosen.value);
+    const most = Math.max(...counts.map((row) => (chosen.value === "" ? rowsOf(row) : row[j] ?? 0)));
+    rows.forEach((row, i) => {
+      const [place, text] = [row.cells[3], row.cells[4]];
+      if (!place.came) { place.came = [...place.childNodes]; text.came = text.textContent; }
+      if (chosen.value === "") {
+        place.replaceChildren(...place.came);
+        place.firstElementChild.style.width = measure.value === "counts" ? `${(100 * rowsOf(counts[i])) / most}%` : "";
+        text.textContent = text.came;
+      } else if (counts[i][j] === undefined) {
+        place.replaceChildren("not on this page");
+        text.textContent = "";
+      } else {
+        const [svg, words] = chart(j, counts[i], most);
+        place.replaceChildren(svg);
+        text.textContent = words;
+      }
+    });
+    head[3].textContent = chosen.value === "" ? "classes" : names[data.names ? j : data.shown.indexOf(j)];
+    head[4].textContent = chosen.value === "" ? "mostly" : measures[measure.value].head;
+  };
+
+  const showAll = () => {
+    if (chosen.value === "" && (measure.value === "lift" || measure.value === "evidence")) {
+      // A class is needed: the rarest, as in the words on top.
+      chosen.value = String(totals.lastIndexOf(Math.min(...totals)));
+    }
+    const j = Number(chosen.value);
+    // Shares of a rare class are drawn on a shorter axis, the same for all variables.
+    top = 0;
+    for (const bar of chosen.value === "" ? [] : document.querySelectorAll(".parts")) {
+      const body = bar.closest(".v"), counts = body.counts ?? (body.counts = countsOf(body));
+      for (const row of counts) if (row[j] !== undefined && rowsOf(row) >= 20) top = Math.max(top, row[j] / rowsOf(row));
+    }
+    top = top ? Math.min(1, Math.ceil(11 * top) / 10) : 1;
+    document.querySelector("main").dataset.one = data.shown.indexOf(j) < 0 || chosen.value === "" ? "" : `k${data.shown.indexOf(j)}`;
+    for (const body of bodies) if (body.classList.contains("open")) show(body);
+  };
+  if (chosen) {
+    for (const control of [chosen, measure]) control.addEventListener("input", () => {
+      showAll();
+      state.set("class", chosen.value && chosen.selectedOptions[0].text);
+      state.set("measure", measure.value === "share" ? "" : measure.value);
+      say(chosen.value === "" ? "All classes" : `${chosen.selectedOptions[0].text}: ${measures[measure.value].head}`);
+    });
+    state.on(["class", "measure"], () => {
+      const named = [...chosen.options].find((one) => one.value && one.text === state.get("class"));
+      chosen.value = named ? named.value : "";
+      measure.value = state.get("measure") in measures ? state.get("measure") : "share";
+      showAll();
+    });
+  }
+
+  // ----- what an opened variable has beside its parts: a search in its groups, a note, files
+  const notes = (data.notes = data.notes || {}), copy = $("save-copy");
+  let unsaved = false;
+  copy.disabled = !Object.keys(notes).length;
+  // The page as it came, with the notes in its data and, for readers without scripts, in its text.
+  copy.addEventListener("click", () => {
+    const page = damier.came();
+    for (const old of page.querySelectorAll(".my-note")) old.remove();
+    for (const body of page.querySelectorAll(".v")) {
+      const text = notes[body.querySelector("th").textContent], cell = body.querySelector(".more > td");
+      if (!text || !cell) continue;
+      const line = page.createElement("p");
+      line.className = "my-note";
+      line.textContent = text;
+      cell.prepend(line);
+    }
+    page.getElementById("data").textContent = JSON.stringify(data).replace(/</g, "\\u003c");
+    damier.save(`${data.name.replace(/[^\p{L}\p{N}._-]+/gu, "-").slice(0, 60)}-notes.html`, `<!doctype html>\n${page.documentElement.outerHTML}\n`, "text/html");
+    unsaved = false;
+    say("A copy with your notes was saved");
+  });
+  addEventListener("beforeunload", (event) => { if (unsaved) event.preventDefault(); });
+  const enhance = (body) => {
+    show(body);
+    if (body.enhanced) return;
+    body.enhanced = true;
+    const cell = body.querySelector(".more > td"), name = body.rows[0].cells[0].textContent;
+    const bar = make("div", { class: "tool bench" });
+    if (body.querySelector(".all")) {
+      const find = make("input", { type: "search", placeholder: "value", autocomplete: "off" }), found = make("output");
+      find.addEventListener("input", () => {
+        const words = find.value.trim().toLowerCase(), parts = [...body.querySelectorAll(".parts tbody > tr")];
+        let n = 0;
+        for (const row of parts) {
+          const hit = words !== "" && row.cells[0].textContent.toLowerCase().includes(words);
+          row.classList.toggle("hit", hit);
+          row.classList.toggle("miss", words !== "" && !hit);
+          const values = row.querySelector(".all");
+          if (values) values.open = hit && ![...row.cells[0].childNodes].some((node) => node.nodeType === 3 && node.data.toLowerCase().includes(words));
+          n += hit;
+        }
+        found.textContent = words === "" ? "" : n ? `in ${n} of ${parts.length} groups` : "in no value listed here";
+        say(found.textContent);
+      });
+      bar.append(make("label", {}, "Find a value ", find), " ", found);
+    }
+    const note = make("textarea", { rows: 1, "aria-label": `Note on ${name}`, placeholder: "A note on this variable", spellcheck: "false" });
+    note.value = notes[name] || "";
+    const grow = () => { note.style.height = ""; if (note.value) note.style.height = `${note.scrollHeight + 2}px`; };
+    note.addEventListener("input", () => {
+      if (note.value.trim()) notes[name] = note.value;
+      else delete notes[name];
+      grow();
+      unsaved = true;
+      copy.disabled = false;
+    });
+    bar.append(note, make("span", { "data-export": "" }));
+    cell.append(bar);
+    panel(cell, {
+      name: () => `${data.name}-${name}`,
+      table: () => {
+        const head = [...cell.querySelectorAll(".parts > thead th")].map((one) => one.textContent);
+        if (!data.totals) return damier.rows(cell.querySelector(".parts"));
+        const counts = body.counts ?? (body.counts = countsOf(body)), rows = [...cell.querySelectorAll(".parts > tbody > tr")].filter((row) => row.cells.length > 2);
+        const known = names.filter((_, k) => counts.every((row) => row[data.names ? k : data.shown[k]] !== undefined));
+        return [[head[0], "rows", ...known], ...rows.map((row, i) => [row.cells[0].firstChild.data.trim(), rowsOf(counts[i]), ...known.map((one) => { const k = names.indexOf(one); return counts[i][data.names ? k : data.shown[k]]; })])];
+      },
+    });
+    grow();
+  };
+  document.addEventListener("opened", (event) => enhance(event.target));
+  for (const body of bodies) if (body.classList.contains("open")) enhance(body);
+
+  const open = $("variables").parentElement;
+  panel(open, { name: () => `${data.name}-variables`, table: () => damier.rows($("variables")).filter((row) => row.length > 4).map((row) => row.slice(0, 5)) });
+
   tip("svg.bar", (bar, event) => {
     const counts = bar.dataset.n.split(" ").map(Number), total = counts.reduce((a, b) => a + b, 0);
     const box = bar.getBoundingClientRect();
     let rest = (((event.clientX ?? box.left) - box.left) / box.width) * total, j = 0;
     while (j < counts.length - 1 && rest >= counts[j]) rest -= counts[j++];
-    return `${data.classes[j]}: ${count(counts[j])} of ${count(total)} (${((100 * counts[j]) / total).toFixed(1)}%)`;
+    return `${data.classes[j]}: ${count(counts[j])} of ${count(total)} (${percent(counts[j] / total)})`;
   });
 });
