@@ -49,9 +49,10 @@ from damier.report import (
     render_coclustering,
     render_page,
     summarize_coclustering,
+    summarize_grid,
+    summarize_pairs,
     variables_table,
 )
-from damier.report.grid import summarize_grid, summarize_pairs
 from damier.report.summary import summarize
 from tests.deploy import test_mutations as spoilt
 

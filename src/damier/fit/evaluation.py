@@ -31,6 +31,7 @@ def cross_validated_scores(
     *,
     n_folds: int = 5,
     partitions: Sequence[Partition] | None = None,
+    curves_of: Sequence[int] = (),
     run: Run,
 ) -> dict[str, Any]:
     """Score the averaged naive Bayes by cross-validation.
@@ -49,6 +50,8 @@ def cross_validated_scores(
         Folds, stratified by class; at most the number of rows of the largest class.
     partitions : sequence of Partition, optional
         The partitions of all columns, fitted to all rows, if they are known already; else they are searched.
+    curves_of : sequence of int
+        Places of the classes to return the curves of.
     run : Run
         Columns and folds are shared among its threads.
 
@@ -58,8 +61,8 @@ def cross_validated_scores(
         ``accuracy``, ``auc`` (beyond two classes the mean over the classes, each against the rest, weighted
         by frequency), ``log_loss``, and for comparison ``majority`` (accuracy of the most frequent class) and
         ``prior_log_loss`` (of the class frequencies), with ``folds``, ``rows`` (those scored), ``of_rows``
-        (those of the table), and ``weights``: by name, the weights of the variables fitted to the rows
-        scored.
+        (those of the table), ``weights``: by name, the weights of the variables fitted to the rows scored,
+        and ``curves``, as `class_curves` gives them, where they are asked for.
 
     Raises
     ------
@@ -115,6 +118,7 @@ def cross_validated_scores(
         "rows": int(rows.size),
         "of_rows": table.n_rows,
         "weights": {variable.name: variable.weight for variable in weighted[-1]},
+        **({"curves": class_curves(proba, codes, weights, curves_of)} if curves_of else {}),
     }
 
 
@@ -191,6 +195,74 @@ def _area(score: FloatArray, positive: npt.NDArray[np.bool_], weights: FloatArra
     own = np.bincount(place, weights * positive)
     other = np.bincount(place, weights * ~positive)
     return float(own @ (np.cumsum(other) - other / 2) / (own.sum() * other.sum()))
+
+
+# Points of a curve of gains: one per percent of the rows. Bins of a curve of calibration.
+_PERCENTS = 100
+_BINS = 10
+
+
+def class_curves(
+    proba: FloatArray, codes: IntArray, weights: FloatArray, places: Sequence[int]
+) -> list[dict[str, Any]]:
+    """Return how well probabilities rank the rows of classes, and how true they are.
+
+    Parameters
+    ----------
+    proba : array of shape (n_rows, n_classes)
+        Of rows that the models have not seen.
+    codes, weights : array of shape (n_rows,)
+        The class of each row, and how many rows it stands for.
+    places : sequence of int
+        The classes asked for.
+
+    Returns
+    -------
+    list of dict
+        One per class, each against the rest. ``place``; ``auc``; ``captured``, the share of the class among
+        the 0, 1, ... 100 percent of the rows that are most probable, equal ones taken in proportion;
+        ``calibration``, by tenths of the rows of rising probability: ``predicted``, the mean probability,
+        ``observed``, the share of the class, and ``rows``, the share of the rows. A class without a row, or
+        with all of them, has no curves.
+
+    Examples
+    --------
+    >>> proba = np.array([[0.9, 0.1], [0.5, 0.5], [0.5, 0.5], [0.2, 0.8]])
+    >>> (curves,) = class_curves(proba, np.array([0, 0, 1, 1]), np.ones(4), [1])
+    >>> curves["auc"], [curves["captured"][percent] for percent in (0, 25, 50, 75, 100)]
+    (0.875, [0.0, 0.5, 0.75, 1.0, 1.0])
+    >>> [(bin["predicted"], bin["observed"]) for bin in curves["calibration"]]
+    [(0.1, 0.0), (0.5, 0.5), (0.8, 1.0)]
+    """
+    curves: list[dict[str, Any]] = []
+    for place in places:
+        positive = codes == place
+        if not positive.any() or positive.all():
+            continue
+        scores, at = np.unique(proba[:, place], return_inverse=True)
+        own, every = np.bincount(at, weights * positive), np.bincount(at, weights)
+        depth, captured = (np.concatenate([[0.0], np.cumsum(n[::-1]) / n.sum()]) for n in (every, own))
+        middle = (np.cumsum(every) - every / 2) / every.sum()
+        which = np.minimum((middle * _BINS).astype(np.int64), _BINS - 1)
+        rows, hits, sums = (np.bincount(which, n, minlength=_BINS) for n in (every, own, every * scores))
+        curves.append(
+            {
+                "place": int(place),
+                "auc": _area(proba[:, place], positive, weights),
+                "captured": np.interp(np.arange(_PERCENTS + 1) / _PERCENTS, depth, captured)
+                .round(6)
+                .tolist(),
+                "calibration": [
+                    {
+                        "predicted": round(float(sums[b] / rows[b]), 6),
+                        "observed": round(float(hits[b] / rows[b]), 6),
+                        "rows": round(float(rows[b] / rows.sum()), 6),
+                    }
+                    for b in np.flatnonzero(rows).tolist()
+                ],
+            }
+        )
+    return curves
 
 
 def _loss(proba: FloatArray, codes: IntArray, weights: FloatArray) -> float:

@@ -7,7 +7,7 @@ import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -140,6 +140,21 @@ def fit_grid_ensemble(
     return found.averaged()
 
 
+class PairGrid(NamedTuple):
+    """The grid over two variables that a pair was judged by: its partitions and the cells that hold rows."""
+
+    partitions: tuple[Partition, Partition]
+    cells: GridCells
+
+
+@dataclass(frozen=True)
+class FoundPairs:
+    """Pairs ranked, and the grid of each one done, by the names of its variables."""
+
+    ranked: dict[str, list[Any]]
+    grids: dict[tuple[str, str], PairGrid]
+
+
 def fit_pairs(
     table: Table,
     target: Target,
@@ -152,9 +167,45 @@ def fit_pairs(
 ) -> dict[str, list[Any]]:
     """Rank all pairs of variables by what they explain beyond each of the two alone.
 
+    Parameters
+    ----------
+    table, target, partitions, effort, n_full, seed, run
+        As in `find_pairs`.
+
+    Returns
+    -------
+    dict of lists
+        One entry per pair, the largest gain first: ``first``, ``second``, ``level``, ``first_level``,
+        ``second_level``, ``gain``, ``done``. A pair that the run did not come to is not done: it comes last,
+        its level and gain are NaN.
+
+    Raises
+    ------
+    ValueError
+        If there are fewer than two variables.
+    """
+    search = _PairSearch(table, target, partitions, effort, seed, False, run)
+    search.search_all(n_full)
+    return search.ranked()
+
+
+def find_pairs(
+    table: Table,
+    target: Target,
+    *,
+    partitions: Mapping[str, Partition] | None = None,
+    effort: int | None = None,
+    n_full: int | None = None,
+    seed: int = 0,
+    short_bounds: bool = False,
+    run: Run,
+) -> FoundPairs:
+    """Rank all pairs of variables, and return the grid of each.
+
     The level of a pair is that of the best grid found, of the cross of the two partitions, or of one of the
     variables alone, whichever is highest. None of them pays for choosing variables: all are measured as
-    `damier.criteria.discretization_cost` and `damier.criteria.grouping_cost` measure a single variable.
+    `damier.criteria.discretization_cost` and `damier.criteria.grouping_cost` measure a single variable. The
+    grid of a pair is the cheaper of the first two, also where a variable alone is cheaper still.
 
     Parameters
     ----------
@@ -170,81 +221,153 @@ def fit_pairs(
         fields is seen so where one start finds nothing. By default all are.
     seed : int
         Seed of the starts.
+    short_bounds : bool
+        Place bounds at the number of fewest digits between two values, rather than in the middle.
     run : Run
         Threads that share the pairs, time limit and reports.
-
-    Returns
-    -------
-    dict of lists
-        One entry per pair, the largest gain first: ``first``, ``second``, ``level``, ``first_level``,
-        ``second_level``, ``gain``, ``done``. A pair that the run did not come to is not done: it comes last,
-        its level and gain are NaN.
 
     Raises
     ------
     ValueError
         If there are fewer than two variables.
+
+    Examples
+    --------
+    >>> from damier.intake import read_table, read_target
+    >>> rng = np.random.default_rng(0)
+    >>> a, b = rng.random((2, 400))
+    >>> found = find_pairs(read_table({"a": a, "b": b}), read_target((a > 0.5) ^ (b > 0.5)), run=Run())
+    >>> round(found.ranked["gain"][0], 2), found.grids["a", "b"].cells.parts.tolist()
+    (0.85, [[0, 0], [0, 1], [1, 0], [1, 1]])
     """
-    from damier.search.grid.search import PAIR_EFFORT, compile_kernels, search_alone, search_pair
+    search = _PairSearch(table, target, partitions, effort, seed, short_bounds, run)
+    search.search_all(n_full)
+    return FoundPairs(search.ranked(), search.grids())
 
-    if table.n_columns < 2:
-        raise ValueError(f"A pair takes two columns; X has {table.n_columns}.")
-    compile_kernels(target.n_classes, run)
-    axes = [code_column(column).axis for column in table.columns]
-    classes, n_classes = target.codes, target.n_classes
 
-    alone: dict[int, Alone] = {}
-    pairs = list(itertools.combinations(range(len(axes)), 2))
-    level = np.full(len(pairs), math.nan)
-    level_alone = np.full(len(axes), math.nan)
-    whole = np.bincount(classes, minlength=n_classes)[None]
-    whole_cost = float(part_costs(whole).sum())
-    # What the search adds to the cost of both variables.
-    choosing_both = grid_cost(whole, 2) - whole_cost + log_binomial(3, 2)
-    own: dict[int, Partition] = {}
-    part_of: dict[int, IntArray] = {}
+class _PairSearch:
+    """Searches pairs of the columns of a table, as `find_pairs` says."""
 
-    def partition(k: int) -> None:
-        alone[k] = search_alone(axes[k], classes, n_classes)
-        column = table.columns[k]
-        own[k] = partition_column(column, target) if partitions is None else partitions[column.name]
-        part_of[k] = own[k].apply(column)
-        level_alone[k] = own[k].level
+    def __init__(
+        self,
+        table: Table,
+        target: Target,
+        partitions: Mapping[str, Partition] | None,
+        effort: int | None,
+        seed: int,
+        short_bounds: bool,
+        run: Run,
+    ) -> None:
+        from damier.search.grid.search import PAIR_EFFORT, compile_kernels
 
-    def cross_cost(a: int, b: int) -> float:
-        """Cost of the cross of both partitions, as the search has it but for the choice of the two."""
-        cells = np.unique(part_of[a] * own[b].n_parts + part_of[b], return_inverse=True)[1]
-        counts = np.bincount(cells * n_classes + classes, minlength=(int(cells.max()) + 1) * n_classes)
-        priors = sum(own[k].cost - float(part_costs(own[k].counts).sum()) for k in (a, b))
-        return priors + float(part_costs(counts.reshape(-1, n_classes)).sum())
+        if table.n_columns < 2:
+            raise ValueError(f"A pair takes two columns; X has {table.n_columns}.")
+        compile_kernels(target.n_classes, run)
+        self.table, self.target, self.partitions, self.run = table, target, partitions, run
+        self.effort = PAIR_EFFORT if effort is None else effort
+        self.seed, self.short_bounds = seed, short_bounds
+        self.coded = [code_column(column) for column in table.columns]
+        self.axes = [one.axis for one in self.coded]
+        self.pairs = list(itertools.combinations(range(len(self.axes)), 2))
+        self.level = np.full(len(self.pairs), math.nan)
+        self.level_alone = np.full(len(self.axes), math.nan)
+        whole = np.bincount(target.codes, minlength=target.n_classes)[None]
+        self.whole_cost = float(part_costs(whole).sum())
+        # What the search adds to the cost of both variables.
+        self.choosing_both = grid_cost(whole, 2) - self.whole_cost + log_binomial(3, 2)
+        self.alone: dict[int, Alone] = {}
+        self.own: dict[int, Partition] = {}
+        self.part_of: dict[int, IntArray] = {}
+        # By pair, the part of each value where the grid is not the cross of the two partitions.
+        self.parts: dict[int, tuple[CodeArray, CodeArray]] = {}
 
-    def search(place: int, n_starts: int | None = None) -> None:
-        a, b = pairs[place]
-        _, cost, uses_both = search_pair(
-            [axes[a], axes[b]],
-            [alone[a], alone[b]],
-            classes,
-            n_classes,
-            effort=PAIR_EFFORT if effort is None else effort,
+    def search_all(self, n_full: int | None) -> None:
+        """Search all pairs, or have a glance at all and search some; those done when time ends are kept."""
+        run, places = self.run, range(len(self.pairs))
+        with contextlib.suppress(Stopped):  # the pairs done so far are ranked
+            run.map(self._partition, range(len(self.axes)), text="Variables alone")
+            chosen: Sequence[int] = places
+            if n_full is not None and n_full < len(self.pairs):
+                run.map(lambda place: self._search(place, 1), places, text="Pairs")
+                gains = self.level - _sums(self.level_alone, self.pairs)
+                chosen = _promising(gains, self.axes, self.pairs, self.target, n_full)
+            run.map(self._search, chosen, text="Pairs")
+        run.stop_clock()
+
+    def ranked(self) -> dict[str, list[Any]]:
+        """Rank the pairs by their gain."""
+        return ranked_pairs(self.table.names, self.pairs, self.level, self.level_alone)
+
+    def grids(self) -> dict[tuple[str, str], PairGrid]:
+        """Return the grid of each pair that was done."""
+        names, done = self.table.names, np.flatnonzero(~np.isnan(self.level)).tolist()
+        by_names = ((names[a], names[b]) for a, b in (self.pairs[place] for place in done))
+        return dict(zip(by_names, map(self._grid, done), strict=True))
+
+    def _partition(self, k: int) -> None:
+        from damier.search.grid.search import search_alone
+
+        column = self.table.columns[k]
+        self.alone[k] = search_alone(self.axes[k], self.target.codes, self.target.n_classes)
+        if self.partitions is None:
+            self.own[k] = partition_column(column, self.target, short_bounds=self.short_bounds)
+        else:
+            self.own[k] = self.partitions[column.name]
+        self.part_of[k] = self.own[k].apply(column)
+        self.level_alone[k] = self.own[k].level
+
+    def _search(self, place: int, n_starts: int | None = None) -> None:
+        from damier.search.grid.search import search_pair
+
+        a, b = self.pairs[place]
+        found = search_pair(
+            [self.axes[a], self.axes[b]],
+            [self.alone[a], self.alone[b]],
+            self.target.codes,
+            self.target.n_classes,
+            effort=self.effort,
             n_starts=n_starts,
-            seed=seed,
-            run=run,
+            seed=self.seed,
+            run=self.run,
         )
-        cost = cost - choosing_both if uses_both else math.inf
-        if min(level_alone[a], level_alone[b]) > 0:
-            cost = min(cost, cross_cost(a, b))
-        null_cost = own[a].null_cost + own[b].null_cost - whole_cost
-        level[place] = max(level_alone[a], level_alone[b], 1.0 - cost / null_cost)
+        cost = math.inf if found.parts is None else found.cost - self.choosing_both
+        crossed = self._cross_cost(a, b) if min(self.level_alone[a], self.level_alone[b]) > 0 else math.inf
+        if found.parts is not None and cost < crossed:
+            self.parts[place] = found.parts
+        else:
+            self.parts.pop(place, None)
+        null_cost = self.own[a].null_cost + self.own[b].null_cost - self.whole_cost
+        self.level[place] = max(
+            self.level_alone[a], self.level_alone[b], 1.0 - min(cost, crossed) / null_cost
+        )
 
-    with contextlib.suppress(Stopped):  # the pairs done so far are ranked
-        run.map(partition, range(len(axes)), text="Variables alone")
-        chosen: Sequence[int] = range(len(pairs))
-        if n_full is not None and n_full < len(pairs):
-            run.map(lambda place: search(place, 1), chosen, text="Pairs")
-            chosen = _promising(level - _sums(level_alone, pairs), axes, pairs, target, n_full)
-        run.map(search, chosen, text="Pairs")
-    run.stop_clock()
-    return ranked_pairs(table.names, pairs, level, level_alone)
+    def _cross_cost(self, a: int, b: int) -> float:
+        """Cost of the cross of both partitions, as the search has it but for the choice of the two."""
+        priors = sum(self.own[k].cost - float(part_costs(self.own[k].counts).sum()) for k in (a, b))
+        return priors + float(part_costs(self._cross(a, b).counts).sum())
+
+    def _cross(self, a: int, b: int) -> GridCells:
+        """Count the cells of the cross of both partitions."""
+        return self._count(self.part_of[a], self.part_of[b], self.own[b].n_parts)
+
+    def _count(self, first: IntArray, second: IntArray, n_second: int) -> GridCells:
+        """Count the cells of the rows' parts."""
+        n_classes = self.target.n_classes
+        keys, cells = np.unique(first * n_second + second, return_inverse=True)
+        flat = np.bincount(cells * n_classes + self.target.codes, minlength=keys.size * n_classes)
+        return GridCells(np.stack(np.divmod(keys, n_second), axis=1), flat.reshape(-1, n_classes))
+
+    def _grid(self, place: int) -> PairGrid:
+        a, b = self.pairs[place]
+        parts = self.parts.get(place)
+        if parts is None:
+            return PairGrid((self.own[a], self.own[b]), self._cross(a, b))
+        first, second = (
+            _partition(self.coded[k], self.target, of_values, self.short_bounds)
+            for k, of_values in zip((a, b), parts, strict=True)
+        )
+        of_rows = [of[self.axes[k].codes].astype(np.int64) for k, of in zip((a, b), parts, strict=True)]
+        return PairGrid((first, second), self._count(of_rows[0], of_rows[1], second.n_parts))
 
 
 def ranked_pairs(

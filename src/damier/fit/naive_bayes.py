@@ -91,6 +91,24 @@ def fit_naive_bayes(
     return naive_bayes(variables, labeled, labeled_weights)
 
 
+def weigh_partitions(
+    partitions: Sequence[Partition], table: Table, target: Target, *, run: Run
+) -> NaiveBayes:
+    """Weight partitions as they are into a naive Bayes, as ``evidence="best"`` does.
+
+    Parameters
+    ----------
+    partitions : sequence of Partition
+        One per column of the table.
+    table, target
+        The rows that they were fitted to, or some of them.
+    run : Run
+        Stops the search of the weights.
+    """
+    found = [best_evidence((partition,)) for partition in partitions]
+    return naive_bayes(weight_variables(found, table, target, run=run), target)
+
+
 def weight_variables(
     found: Sequence[Evidence],
     table: Table,

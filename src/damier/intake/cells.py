@@ -36,6 +36,11 @@ def literal(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
 
 
+def quoted(name: str) -> str:
+    """Write a name of a column in SQL."""
+    return '"' + name.replace('"', '""') + '"'
+
+
 @dataclass(frozen=True)
 class Reading:
     """A way to turn cells into numbers.

@@ -3,10 +3,12 @@
 from damier.report.analysis import analyze
 from damier.report.coclustering import render_coclustering, summarize_coclustering
 from damier.report.explore import Report, explore
-from damier.report.grid import grid_lines, summarize_grid, summarize_pairs
+from damier.report.grid import grid_lines
 from damier.report.numbers import analyze_number
 from damier.report.page import render_page
+from damier.report.pairs import summarize_pairs
 from damier.report.plots import plot_cover, plot_posterior
+from damier.report.rules import summarize_grid
 from damier.report.summary import summarize
 from damier.report.table import classifier_line, regressor_line, remark_lines, variables_table, word_lines
 

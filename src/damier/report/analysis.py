@@ -10,11 +10,15 @@ from typing import Any
 
 import numpy as np
 
+from damier.fit.grids import PairGrid
 from damier.intake import Column, Table, Target
 from damier.models import NaiveBayes, Partition
 from damier.models.grid import DataGrid, GridCells
+from damier.report.classes import shown_classes
 from damier.report.columns import describe_column, oddity
-from damier.report.grid import summarize_grid, summarize_pairs
+from damier.report.pairs import pair_grid, summarize_pairs
+from damier.report.rules import summarize_grid
+from damier.report.scorer import fit_scorer, summarize_scorer
 from damier.report.summary import Summary, summarize
 from damier.report.words import LabelStyle
 from damier.search.run import ProgressCallback, Run, Stopped
@@ -34,6 +38,7 @@ _NAMES = {
     "regressor": "the scores of a regressor",
     "grid": "a grid",
     "pairs": "the pairs",
+    "scorer": "the scores of a row",
 }
 
 # Opens what shows a section's progress: called with its name and the number of its steps, 0 if not known.
@@ -98,6 +103,7 @@ def analyze(
     keep_columns: Callable[[Summary], None] | None = None,
     partitions_of_all: Mapping[str, Partition] | None = None,
     missing: Mapping[str, int] | None = None,
+    target_place: int | None = None,
     show: Show = show_nothing,
     say: Callable[[str], None] = lambda _: None,
 ) -> Summary:
@@ -128,6 +134,8 @@ def analyze(
         statistics, scores, grid and pairs are of.
     missing : mapping of str to int, optional
         Missing values of each column; counted in the table by default.
+    target_place : int, optional
+        Where the target stands among the columns of the file: a line of it can then be tried on the page.
     show : callable, optional
         Opens what shows the progress of a section, as the command line's bar.
     say : callable, optional
@@ -177,8 +185,10 @@ def analyze(
         "notes": table.notes,
         "labels": labels,
     }
+    bare = summarize(partitions, **known)
+    classes = shown_classes(bare)
     if keep_columns is not None:
-        keep_columns(summarize(partitions, **known))
+        keep_columns(bare)
     if keep_model is not None:
         model = sections.run(
             "model", "Weighting", 0, lambda run: _averaged(list(partitions.values()), table, target, run)
@@ -192,7 +202,9 @@ def analyze(
             "classifier",
             "Cross-validating",
             0,
-            lambda run: cross_validated_scores(table, target, partitions=list(partitions.values()), run=run),
+            lambda run: cross_validated_scores(
+                table, target, partitions=list(partitions.values()), curves_of=classes.places, run=run
+            ),
         )
     if grid_seconds > 0 and table.n_columns > 1:
         grid = sections.run(
@@ -202,7 +214,23 @@ def analyze(
             lambda run: fit_grid(table, target, effort=4, seed=0, short_bounds=True, run=run),
             grid_seconds / 2,
         )
-        pairs = _pairs(sections, table, target, partitions, grid_seconds - sections.seconds["grid"])
+        pairs = _pairs(
+            sections,
+            table,
+            target,
+            partitions,
+            grid_seconds - sections.seconds["grid"],
+            lambda found: pair_grid(found, classes, columns, labels),
+        )
+    scorer = None
+    if classifier:
+        weights = {} if scores is None else scores["weights"]
+        scorer = sections.run(
+            "scorer",
+            "Weighting",
+            0,
+            lambda run: fit_scorer(partitions, table, target, classes, weights, run=run),
+        )
     summary = summarize(
         partitions,
         **known,
@@ -210,6 +238,8 @@ def analyze(
         grid=None if grid is None else summarize_grid(_one_truth(grid, partitions), columns, labels),
         pairs=pairs,
     )
+    if scorer is not None:
+        summary["scorer"] = summarize_scorer(scorer, classes, table.names, target_place, columns, labels)
     summary["ended"] = sections.ended
     summary["grid_seconds"] = grid_seconds
     return summary
@@ -237,14 +267,20 @@ def _one_truth(grid: DataGrid, partitions: Mapping[str, Partition]) -> DataGrid:
 
 
 def _pairs(
-    sections: Sections, table: Table, target: Target, partitions: Mapping[str, Partition], seconds: float
+    sections: Sections,
+    table: Table,
+    target: Target,
+    partitions: Mapping[str, Partition],
+    seconds: float,
+    describe: Callable[[PairGrid], dict[str, Any]],
 ) -> dict[str, Any] | None:
     """Search the pairs of the columns of highest level; None where the sample holds one class only."""
-    from damier.fit.grids import fit_pairs
+    from damier.fit.grids import find_pairs
 
     names = sorted(partitions, key=lambda name: -partitions[name].level)[:PAIRED_COLUMNS]
     chosen = Table(tuple(table[name] for name in names), table.n_rows)
-    sampled = table.n_rows > PAIRED_ROWS
+    sampled, present = table.n_rows > PAIRED_ROWS, np.arange(target.n_classes)
+    n_classes = target.n_classes
     if sampled:
         rows = np.sort(np.random.default_rng(0).choice(table.n_rows, PAIRED_ROWS, replace=False))
         chosen = chosen.take(rows)
@@ -257,12 +293,24 @@ def _pairs(
         "pairs",
         "Pairing",
         len(names) * (len(names) - 1) // 2,
-        lambda run: fit_pairs(
-            chosen, target, partitions=known, effort=2, n_full=SEARCHED_PAIRS, seed=0, run=run
+        lambda run: find_pairs(
+            chosen,
+            target,
+            partitions=known,
+            effort=2,
+            n_full=SEARCHED_PAIRS,
+            seed=0,
+            short_bounds=True,
+            run=run,
         ),
         max(0.0, seconds),
     )
     if found is None:
         return None
     levels = {name: partitions[name].level for name in names}
-    return summarize_pairs(found, names, levels, (chosen.n_rows, table.n_rows))
+    grids = {}
+    for pair, (parts, cells) in found.grids.items():
+        counts = np.zeros((len(cells), n_classes), np.int64)
+        counts[:, present] = cells.counts  # classes that the sample does not hold have no row
+        grids[pair] = describe(PairGrid(parts, GridCells(cells.parts, counts)))
+    return summarize_pairs(found.ranked, names, levels, (chosen.n_rows, table.n_rows), grids)

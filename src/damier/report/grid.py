@@ -1,125 +1,15 @@
-"""The best grid and the pairs that interact, as parts of a report's summary."""
+"""What a report says of the best grid and of the pairs in the lines of a terminal, and what it shares."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
 from rich.text import Text
 
-from damier.criteria import log_binomial, part_costs
 from damier.intake.printable import printable
-from damier.models.grid import DataGrid
-from damier.report.words import LabelStyle, part_labels
 
 MAX_RULES = 200
-MAX_PAIRS = 100
-_RULE_LABEL = 80
-_LEAST_GAIN = 1e-9
-
-
-def summarize_grid(
-    grid: DataGrid,
-    columns: Mapping[str, Mapping[str, Any]] | None = None,
-    labels: LabelStyle = "plain",
-) -> dict[str, Any]:
-    """Describe a grid as a plain dict; its rules come by falling support.
-
-    ``{"level", "cost", "null_cost", "choice_cost", "choice_level", "cells", "possible_cells", "on_offer",
-    "variables": [{"name", "parts", "bounds"}, ...],
-    "rules": [{"parts": [label, ...], "rows", "counts": [...]}, ...], "hidden_rules"}``
-
-    Level and costs are those of the variables given: a grid over one variable has the level of its partition.
-    The price of choosing the variables among those on offer is apart, in nats and as a share of the null
-    cost: ``grid.level`` has paid it.
-
-    Parameters
-    ----------
-    grid : DataGrid
-    columns : mapping, optional
-        By variable, its ``statistics``: columns of two values are shown as their values.
-    labels : {"plain", "brackets"}
-        How intervals are written.
-    """
-    columns = columns or {}
-    texts = [
-        part_labels(partition, columns.get(name, {}).get("statistics"), labels, room=_RULE_LABEL)
-        for name, partition in grid.partitions.items()
-    ]
-    order = np.argsort(-grid.cells.sizes, kind="stable")
-    rules = [
-        {
-            "parts": [texts[k][part] for k, part in enumerate(grid.cells.parts[cell].tolist())],
-            "rows": int(grid.cells.sizes[cell]),
-            "counts": grid.cells.counts[cell].tolist(),
-        }
-        for cell in order[:MAX_RULES].tolist()
-    ]
-    whole = float(part_costs(grid.cells.counts.sum(axis=0)[None]).sum())
-    cost, null_cost = float(part_costs(grid.cells.counts).sum()), whole
-    for partition in grid.partitions.values():
-        cost += partition.cost - float(part_costs(partition.counts).sum())
-        null_cost += partition.null_cost - whole
-    n_chosen = len(grid.partitions)
-    choice = float(log_binomial(grid.n_variables + n_chosen - 1, n_chosen)) if n_chosen else 0.0
-    return {
-        "level": max(0.0, 1.0 - cost / null_cost) if null_cost > 0 else 0.0,
-        "cost": cost,
-        "null_cost": null_cost,
-        "choice_cost": choice,
-        "choice_level": choice / null_cost if null_cost > 0 else 0.0,
-        "cells": len(grid.cells),
-        "possible_cells": grid.n_cells,
-        "on_offer": grid.n_variables,
-        "variables": [
-            {"name": name, "parts": p.n_parts, **({"bounds": list(p.bounds)} if hasattr(p, "bounds") else {})}
-            for name, p in grid.partitions.items()
-        ],
-        "rules": rules,
-        "hidden_rules": len(grid.cells) - len(rules),
-    }
-
-
-def summarize_pairs(
-    pairs: Mapping[str, Sequence[Any]],
-    tried: Sequence[str],
-    levels: Mapping[str, float] | None = None,
-    rows: tuple[int, int] | None = None,
-) -> dict[str, Any]:
-    """Describe what `damier.rank_pairs` found: the pairs that explain more together than apart.
-
-    ``{"tried": [name, ...], "rows", "of_rows", "pairs", "done", "not_done": [[name, name], ...],
-    "gaining": [{"first", "second", "level", "first_level", "second_level", "gain"}, ...]}``
-
-    Parameters
-    ----------
-    pairs : dict of lists
-        As ``rank_pairs(..., backend="dict")`` gives it.
-    tried : sequence of str
-        Names of the variables whose pairs were looked at.
-    levels : mapping of str to float, optional
-        The levels of the variables on all rows, where the gains were measured on a sample: the level of a
-        pair is then an estimate, the sum of the two and the gain.
-    rows : tuple of int, optional
-        Rows that the gains were measured on, and rows in all.
-    """
-    listed = [dict(zip(pairs, row, strict=True)) for row in zip(*pairs.values(), strict=True)]
-    gaining = []
-    for pair in [one for one in listed if one["done"] and one["gain"] > _LEAST_GAIN][:MAX_PAIRS]:
-        if levels is not None:
-            pair["first_level"], pair["second_level"] = levels[pair["first"]], levels[pair["second"]]
-            pair["level"] = pair["first_level"] + pair["second_level"] + pair["gain"]
-        gaining.append({key: value for key, value in pair.items() if key != "done"})
-    not_done = [[one["first"], one["second"]] for one in listed if not one["done"]]
-    return {
-        "tried": [str(name) for name in tried],
-        **({} if rows is None else {"rows": rows[0], "of_rows": rows[1]}),
-        "pairs": len(listed),
-        "done": len(listed) - len(not_done),
-        "not_done": not_done,
-        "gaining": gaining,
-    }
 
 
 def cut_short(summary: Mapping[str, Any]) -> str:

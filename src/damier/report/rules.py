@@ -1,38 +1,181 @@
-"""The section of a page on the rules of the best grid."""
+"""The cells of the best grid as rules: their facts, and the section of the page on them."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from damier.report.classes import class_bars, shown_classes
-from damier.report.grid import cut_short
-from damier.report.summary import Summary
+import numpy as np
 
-MAX_RULES = 20
+from damier.criteria import log_binomial, part_costs
+from damier.models.grid import DataGrid
+from damier.report.classes import ShownClasses, class_bars, shown_classes
+from damier.report.conditions import in_query, part_python, part_sql, part_words
+from damier.report.grid import MAX_RULES, cut_short
+from damier.report.words import LabelStyle, part_labels
+
+# Rules that the page shows without scripts.
+SHOWN_RULES = 20
+_RULE_LABEL = 80
+# Of the interval whose lower end is the certainty of a rule: 95%, on one side.
+_DEVIATIONS = 1.6448536269514722
 
 
-def view(summary: Summary) -> dict[str, Any] | None:
+def summarize_grid(
+    grid: DataGrid,
+    columns: Mapping[str, Mapping[str, Any]] | None = None,
+    labels: LabelStyle = "plain",
+) -> dict[str, Any]:
+    """Describe a grid as a plain dict; its rules come by falling support.
+
+    ``{"level", "cost", "null_cost", "choice_cost", "choice_level", "cells", "possible_cells", "on_offer",
+    "variables": [{"name", "parts", "bounds", "conditions": [{"words", "sql", "python"}, ...]}, ...],
+    "query", "rules": [{"cell": [part, ...], "parts": [label, ...], "rows", "counts": [...]}, ...],
+    "hidden_rules"}``
+
+    Level and costs are those of the variables given: a grid over one variable has the level of its partition.
+    The price of choosing the variables among those on offer is apart, in nats and as a share of the null
+    cost: ``grid.level`` has paid it. Conditions are those of each part (see `damier.report.conditions`), None
+    where there is none; ``query`` says that those of Python go into ``DataFrame.query``.
+
+    Parameters
+    ----------
+    grid : DataGrid
+    columns : mapping, optional
+        By variable, its ``statistics``: columns of two values are shown as their values.
+    labels : {"plain", "brackets"}
+        How intervals are written.
+    """
+    statistics = {name: (columns or {}).get(name, {}).get("statistics") for name in grid.partitions}
+    texts = [
+        part_labels(partition, statistics[name], labels, room=_RULE_LABEL)
+        for name, partition in grid.partitions.items()
+    ]
+    order = np.argsort(-grid.cells.sizes, kind="stable")[:MAX_RULES].tolist()
+    rules = [
+        {
+            "cell": parts,
+            "parts": [texts[k][part] for k, part in enumerate(parts)],
+            "rows": int(grid.cells.sizes[cell]),
+            "counts": grid.cells.counts[cell].tolist(),
+        }
+        for cell, parts in zip(order, grid.cells.parts[order].tolist(), strict=True)
+    ]
+    whole = float(part_costs(grid.cells.counts.sum(axis=0)[None]).sum())
+    cost, null_cost = float(part_costs(grid.cells.counts).sum()), whole
+    for partition in grid.partitions.values():
+        cost += partition.cost - float(part_costs(partition.counts).sum())
+        null_cost += partition.null_cost - whole
+    n_chosen = len(grid.partitions)
+    choice = float(log_binomial(grid.n_variables + n_chosen - 1, n_chosen)) if n_chosen else 0.0
+    query = all(map(in_query, grid.partitions.values()))
+    return {
+        "level": max(0.0, 1.0 - cost / null_cost) if null_cost > 0 else 0.0,
+        "cost": cost,
+        "null_cost": null_cost,
+        "choice_cost": choice,
+        "choice_level": choice / null_cost if null_cost > 0 else 0.0,
+        "cells": len(grid.cells),
+        "possible_cells": grid.n_cells,
+        "on_offer": grid.n_variables,
+        "variables": [
+            {
+                "name": name,
+                "parts": p.n_parts,
+                **({"bounds": list(p.bounds)} if hasattr(p, "bounds") else {}),
+                "conditions": [
+                    {
+                        "words": part_words(p, part, statistics[name], _RULE_LABEL),
+                        "sql": part_sql(p, part),
+                        "python": part_python(p, part, query=query),
+                    }
+                    for part in range(p.n_parts)
+                ],
+            }
+            for name, p in grid.partitions.items()
+        ],
+        "query": query,
+        "rules": rules,
+        "hidden_rules": len(grid.cells) - len(rules),
+    }
+
+
+def certainty(count: float, rows: float) -> float:
+    """Return the share that a class has at least, 95% sure: the lower end of Wilson's interval.
+
+    >>> round(certainty(9, 10), 3), round(certainty(90, 100), 3), certainty(0, 5)
+    (0.651, 0.837, 0.0)
+    """
+    if rows <= 0:
+        return 0.0
+    share, z = count / rows, _DEVIATIONS * _DEVIATIONS / rows
+    spread = math.sqrt(z * share * (1 - share) + z * z / 4)
+    return max(0.0, (share + z / 2 - spread) / (1 + z))
+
+
+def rule_class(counts: Sequence[int], of_all: Sequence[int]) -> int:
+    """Return the class that a rule speaks of: the one whose share rises most above that of all rows.
+
+    >>> rule_class([5, 5], [90, 10])
+    1
+    """
+    rows = sum(counts)
+    return max(range(len(counts)), key=lambda j: (counts[j] - rows * of_all[j] / max(sum(of_all), 1), -j))
+
+
+def view(summary: Mapping[str, Any]) -> dict[str, Any] | None:
     """Cut and measure the rules of the grid; None if it was not sought."""
     grid = summary.get("grid")
     if grid is None:
         return None
-    classes, shown = shown_classes(summary), []
-    for rule in grid["rules"][:MAX_RULES]:
-        counts = classes.kept(rule["counts"])
-        shown.append(
-            {
-                "parts": list(zip((v["name"] for v in grid["variables"]), rule["parts"], strict=True)),
-                "rows": rule["rows"],
-                "counts": counts,
-                "bars": class_bars(counts),
-                "main": classes.main(rule["counts"]),
-            }
-        )
+    classes = shown_classes(dict(summary))
+    of_all = classes.kept(classes.counts)
+    shown = [_rule(rule, grid["variables"], classes, of_all) for rule in grid["rules"][:SHOWN_RULES]]
     # Where pairs were sought as well, their section says it of both.
     said = cut_short(summary) if summary.get("pairs") is None else ""
     return {**grid, "shown": shown, "hidden": grid["cells"] - len(shown), "cut_short": said}
 
 
-def island(summary: Summary) -> Any:  # noqa: ARG001
-    """Return what the scripts need of it, in JSON types."""
-    return None
+def _rule(
+    rule: Mapping[str, Any],
+    variables: Sequence[Mapping[str, Any]],
+    classes: ShownClasses,
+    of_all: Sequence[int],
+) -> dict[str, Any]:
+    counts, rows = classes.kept(rule["counts"]), rule["rows"]
+    j = rule_class(counts, of_all)
+    share, base = counts[j] / rows, of_all[j] / max(sum(of_all), 1)
+    cell = rule.get("cell")
+    if cell is None:  # a summary of an older version
+        words = [f"{v['name']} in {label}" for v, label in zip(variables, rule["parts"], strict=True)]
+    else:
+        words = [v["conditions"][part]["words"] for v, part in zip(variables, cell, strict=True)]
+    return {
+        "words": words,
+        "rows": rows,
+        "counts": counts,
+        "bars": class_bars(counts),
+        "main": classes.main(rule["counts"]),
+        "class": classes.labels[j],
+        "share": share,
+        "lift": share / base if base else 0.0,
+        "certainty": certainty(counts[j], rows),
+    }
+
+
+def island(summary: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Return the rules for the script: the conditions of all parts, and cells with their counts."""
+    grid = summary.get("grid")
+    if grid is None or not grid["variables"] or not all("conditions" in v for v in grid["variables"]):
+        return None
+    classes = shown_classes(dict(summary))
+    return {
+        "names": [v["name"] for v in grid["variables"]],
+        "conditions": [
+            [[one["words"], one["sql"], one["python"]] for one in v["conditions"]] for v in grid["variables"]
+        ],
+        "query": grid["query"],
+        "all": classes.kept(classes.counts),
+        "rules": [[rule["cell"], rule["rows"], classes.kept(rule["counts"])] for rule in grid["rules"]],
+    }

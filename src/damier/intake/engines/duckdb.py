@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from damier.intake.cells import MISSING, NEARLY, WEAK, Reading, find_reading, is_code, literal
+from damier.intake.cells import MISSING, NEARLY, WEAK, Reading, find_reading, is_code, literal, quoted
 from damier.intake.engines.cells import Axis, Cells, make_cells, part_case
 from damier.intake.engines.prebins import CHANGED, Binning, Counts, NumberCounter
 from damier.intake.engines.source import (
@@ -61,11 +61,6 @@ _SNIFFED_ROWS = 10_000
 _BOOLEAN = Reading("number", "TRY_CAST(trim({c}) AS BOOLEAN)")
 # Classes up to this many are distinguished by CASE, and counted side by side.
 _FEW_CLASSES = 32
-
-
-def quoted(name: str) -> str:
-    """Write a name of a column in SQL."""
-    return '"' + name.replace('"', '""') + '"'
 
 
 def value_literal(value: Any) -> str:

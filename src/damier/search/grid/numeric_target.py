@@ -217,11 +217,11 @@ class NumberPairs:
                 alone[k] = search_alone(self.axes[k], classes, n_classes)
         whole = np.bincount(classes, minlength=n_classes)[None]
         axes, by_itself = [self.axes[a], self.axes[b]], [alone[a], alone[b]]
-        _, cost, crosses = search_pair(
+        _, cost, parts = search_pair(
             axes, by_itself, classes, n_classes, effort=self.effort, seed=self.seed, run=self.run
         )
         choosing = grid_cost(whole, 2) - float(part_costs(whole).sum()) + float(log_binomial(3, 2))
-        return cost - choosing + price if crosses else math.inf
+        return math.inf if parts is None else cost - choosing + price
 
     def _intervals(self, starts: IntArray) -> tuple[CodeArray, int, float, dict[int, Alone]]:
         with self._lock:

@@ -13,6 +13,7 @@ import math
 import queue
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 
@@ -306,6 +307,17 @@ def _log_likelihood(counts: IntArray) -> float:
     return float(logs - np.log(np.maximum(totals, 1)).ravel() @ totals.ravel())
 
 
+class FoundPair(NamedTuple):
+    """What the search of a pair found."""
+
+    null_cost: float
+    """Cost of no variable."""
+    cost: float
+    """The least cost found with the two variables."""
+    parts: tuple[CodeArray, CodeArray] | None
+    """Part of each value of either variable, where the cheapest grid crosses both."""
+
+
 def search_pair(
     axes: Sequence[AxisCodes],
     alone: Sequence[Alone],
@@ -316,8 +328,8 @@ def search_pair(
     n_starts: int | None = None,
     seed: int = 0,
     run: Run | None = None,
-) -> tuple[float, float, bool]:
-    """Return the cost of no variable, the least cost found with the two given, and whether that crosses both.
+) -> FoundPair:
+    """Search for the cheapest grid over two variables, or one of them, or none.
 
     ``alone`` is what `search_alone` found for each of the two. The search ends after ``n_starts``, if given.
 
@@ -342,4 +354,6 @@ def search_pair(
             break
     costs_alone = [one.cost for one in alone if len(one.counts) > 1]
     cost = min(null.cost, state.best.cost, *costs_alone)
-    return null.cost, cost, cost == state.best.cost and bool((state.best.n_parts > 1).all())
+    crosses = cost == state.best.cost and bool((state.best.n_parts > 1).all())
+    parts = in_codes(problem, axes, state.best) if crosses else {}
+    return FoundPair(null.cost, cost, (parts[0], parts[1]) if crosses else None)
