@@ -32,7 +32,7 @@ def test_the_same_numbers_as_the_command_line(sample, tmp_path, monkeypatch):
         grid_seconds=600,
     )
     assert report.to_dict() == said
-    assert said["ended"] == dict.fromkeys(("variables", "classifier", "grid", "pairs"), "complete")
+    assert said["ended"] == dict.fromkeys(("variables", "classifier", "grid", "pairs", "scorer"), "complete")
 
 
 def test_a_report_is_saved_and_shown(sample, tmp_path):

@@ -47,7 +47,7 @@ def test_grid_and_pairs_in_the_summary():
 
 def test_names_from_data_are_escaped():
     page = render_page(fitted()[0])
-    assert "What several variables explain of what together" in page
+    assert "what several variables explain of what together" in page
     assert HOSTILE not in page
     assert "&lt;script&gt;alert(&#39;x&#39;)&lt;/script&gt;" in page
     assert "</td>yes" not in page.split("<script type")[0]

@@ -84,6 +84,7 @@ def test_a_grid_over_one_variable_is_its_line_in_the_table():
     found = analyze(read_table(X), read_target(y), grid_seconds=600, classifier=False)
     size = found["variables"][0]
     (variable,) = found["grid"]["variables"]
+    assert variable.pop("conditions")[0]["words"] == f"size ≤ {size['bounds'][0]:g}"
     assert variable == {"name": "size", "parts": size["parts"], "bounds": size["bounds"]}
     assert found["grid"]["level"] == pytest.approx(size["level"], abs=1e-12)
     rules = {rule["parts"][0]: rule["counts"] for rule in found["grid"]["rules"]}

@@ -127,12 +127,16 @@ def test_whole_rules_select_the_rows_of_their_cells():
         null_cost=2.0,
     )
     told = summarize_grid(grid)
+    stored = duckdb.connect()
+    stored.register("frame", frame)
     assert not told["query"]  # a value holds a backtick
     for rule in told["rules"]:
         held = [v["conditions"][part] for v, part in zip(told["variables"], rule["cell"], strict=True)]
         written = rule_python([one["python"] for one in held], query=told["query"])
         assert len(eval(written, {"df": frame})) == rule["rows"]
-        found = duckdb.sql(f"SELECT count(*) FROM frame {rule_sql([one['sql'] for one in held])}").fetchone()
+        found = stored.execute(
+            f"SELECT count(*) FROM frame {rule_sql([one['sql'] for one in held])}"
+        ).fetchone()
         assert found == (rule["rows"],)
 
 
@@ -142,8 +146,11 @@ def test_bounds_at_infinity_are_never_written():
     frame = pd.DataFrame({"x": [-np.inf, -1e308, 5.0, 5.1, np.inf]})
     found = [frame.query(part_python(partition, part)).index.tolist() for part in range(3)]
     assert found == [[0], [1, 2], [3, 4]]
+    stored = duckdb.connect()
+    stored.register("frame", frame)
     in_sql = [
-        duckdb.sql(f"SELECT x FROM frame {rule_sql([part_sql(partition, p)])}").fetchall() for p in range(3)
+        stored.execute(f"SELECT x FROM frame {rule_sql([part_sql(partition, p)])}").fetchall()
+        for p in range(3)
     ]
     assert [len(rows) for rows in in_sql] == [1, 2, 2]
 

@@ -103,7 +103,6 @@ def analyze(
     keep_columns: Callable[[Summary], None] | None = None,
     partitions_of_all: Mapping[str, Partition] | None = None,
     missing: Mapping[str, int] | None = None,
-    target_place: int | None = None,
     show: Show = show_nothing,
     say: Callable[[str], None] = lambda _: None,
 ) -> Summary:
@@ -134,8 +133,6 @@ def analyze(
         statistics, scores, grid and pairs are of.
     missing : mapping of str to int, optional
         Missing values of each column; counted in the table by default.
-    target_place : int, optional
-        Where the target stands among the columns of the file: a line of it can then be tried on the page.
     show : callable, optional
         Opens what shows the progress of a section, as the command line's bar.
     say : callable, optional
@@ -239,7 +236,7 @@ def analyze(
         pairs=pairs,
     )
     if scorer is not None:
-        summary["scorer"] = summarize_scorer(scorer, classes, table.names, target_place, columns, labels)
+        summary["scorer"] = summarize_scorer(scorer, classes, table.names, columns, labels)
     summary["ended"] = sections.ended
     summary["grid_seconds"] = grid_seconds
     return summary

@@ -61,7 +61,7 @@ def part_words(partition: Any, part: int, statistics: Mapping[str, Any] | None =
     else:
         words = f"{texts[interval - 1]} < {name} ≤ {texts[interval]}"
     missing = interval == 0 and partition.has_missing and not partition.missing_alone
-    return f"{words} or {name} is missing" if missing else words
+    return f"{words} or missing" if missing else words
 
 
 def part_sql(partition: Any, part: int) -> str | None:

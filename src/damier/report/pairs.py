@@ -116,7 +116,7 @@ def view(summary: Mapping[str, Any]) -> dict[str, Any] | None:
         "not_done": [f"{first} × {second}" for first, second in pairs["not_done"]],
         "sampled": sampled_text(pairs),
         "cut_short": cut_short(summary),
-        "matrix": _matrix(pairs, grids, summary["variables"]),
+        "matrix": _matrix(pairs, grids, summary["variables"]) if "grids" in pairs else None,
         "tables": [grid_table(grid, classes, default_class(classes)) for grid in best],
         "class": classes.labels[default_class(classes)],
         "classes": classes.labels,

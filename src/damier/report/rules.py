@@ -105,7 +105,7 @@ def certainty(count: float, rows: float) -> float:
     """Return the share that a class has at least, 95% sure: the lower end of Wilson's interval.
 
     >>> round(certainty(9, 10), 3), round(certainty(90, 100), 3), certainty(0, 5)
-    (0.651, 0.837, 0.0)
+    (0.652, 0.84, 0.0)
     """
     if rows <= 0:
         return 0.0

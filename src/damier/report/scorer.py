@@ -75,12 +75,7 @@ def fit_scorer(
     known = Target(codes, np.array(names, dtype=object))
     model = weigh_partitions(merged, held, known, run=run)
     # The parts were counted on all rows, of which the table may be a sample.
-    return replace(
-        model,
-        classes=names,
-        class_counts=merged[0].counts.sum(axis=0),
-        variables=tuple(variable for variable in model.variables if variable.informs),
-    )
+    return replace(model, class_counts=merged[0].counts.sum(axis=0))
 
 
 def _chosen(partitions: Mapping[str, Partition], n_classes: int, weights: Mapping[str, float]) -> list[str]:
@@ -116,19 +111,19 @@ def summarize_scorer(
     model: NaiveBayes,
     classes: ShownClasses,
     columns: Sequence[str],
-    target_place: int | None = None,
     statistics: Mapping[str, Mapping[str, Any]] | None = None,
     labels: LabelStyle = "plain",
 ) -> dict[str, Any]:
     """Describe the naive Bayes of the page as a plain dict.
 
-    ``{"classes": [label, ...], "log_prior": [...], "columns": [name, ...], "target_place",
+    ``{"classes": [label, ...], "log_prior": [...], "columns": [name, ...], "tried",
     "variables": [{"name", "type", "weight", "parts": [label, ...], "missing_part", "bounds" or "groups",
     "scores": [[by class], ...]}, ...]}``
 
     The score of a class is its log-frequency plus the scores of the parts of a row; the exponentials, scaled
     to sum to one, are the probabilities. ``missing_part`` is the part of a missing value, -1 for none.
-    ``groups`` are the values of each part, None where there are too many for a page.
+    ``tried`` variables were weighted; those without weight are not listed. ``groups`` are the values of each
+    part, None where there are too many for a page.
 
     Parameters
     ----------
@@ -138,14 +133,13 @@ def summarize_scorer(
         Those that the page shows.
     columns : sequence of str
         All columns of the table, in their order.
-    target_place : int, optional
-        Where the target stands among them in the file.
     statistics, labels
         As in `damier.report.summarize_grid`.
     """
     counts = model.class_counts.astype(np.float64)
     variables, characters = [], 0
-    strongest = sorted(model.variables, key=lambda v: -float(np.ptp(v.scores[:-1], axis=0).max()))
+    used = [variable for variable in model.variables if variable.informs]
+    strongest = sorted(used, key=lambda v: -float(np.ptp(v.scores[:-1], axis=0).max()))
     for variable in strongest:
         partition = variable.partition
         column = (statistics or {}).get(variable.name, {})
@@ -169,7 +163,7 @@ def summarize_scorer(
         "classes": classes.labels,
         "log_prior": (np.log(counts) - np.log(counts.sum())).tolist(),
         "columns": list(columns),
-        "target_place": target_place,
+        "tried": len(model.variables),
         "variables": variables,
     }
 
@@ -205,6 +199,7 @@ def view(summary: Mapping[str, Any]) -> dict[str, Any] | None:
         "variables": shown,
         "n_variables": len(scorer["variables"]),
         "informative": informative,
+        "cut": informative > scorer["tried"],
         "class": scorer["classes"][j],
         "prior": float(prior[j]),
         "two": len(prior) == 2,
@@ -222,4 +217,4 @@ def island(summary: Mapping[str, Any]) -> dict[str, Any] | None:
     scorer = summary.get("scorer")
     if scorer is None or not scorer["variables"]:
         return None
-    return {key: scorer[key] for key in ("log_prior", "columns", "target_place", "variables")}
+    return {key: scorer[key] for key in ("log_prior", "columns", "variables")}

@@ -62,7 +62,7 @@ def view(summary: Mapping[str, Any]) -> dict[str, Any] | None:
     lines = [
         {
             "class": classes.labels[k],
-            "rows": classes.counts[j],
+            "of_class": classes.counts[j],
             "auc": curves[j]["auc"],
             **at_top(summary, j, _TOP),
         }
@@ -73,10 +73,18 @@ def view(summary: Mapping[str, Any]) -> dict[str, Any] | None:
     if place in curves and scores.get("informs") is not False:
         drawn = {
             "class": classes.labels[default_class(classes)],
+            "auc": curves[place]["auc"],
             **draw(curves[place], classes.counts[place] / max(sum(classes.counts), 1)),
             **at_top(summary, place, _TOP),
         }
-    return {"sampled": sampled_text(scores), "lines": lines, "drawn": drawn, "side": SIDE, "top": _TOP}
+    return {
+        "scores": scores,
+        "sampled": sampled_text(scores),
+        "lines": lines,
+        "drawn": drawn,
+        "side": SIDE,
+        "top": _TOP,
+    }
 
 
 def draw(curve: Mapping[str, Any], base: float) -> dict[str, Any]:
