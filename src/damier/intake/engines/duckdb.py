@@ -9,6 +9,7 @@ import tempfile
 import time
 import weakref
 from collections.abc import Generator, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -32,7 +33,7 @@ from damier.intake.engines.source import (
 from damier.intake.files import read_file
 from damier.intake.frames import read_table
 from damier.intake.reading import without_globs
-from damier.intake.table import CategoricalColumn, Column, NumericColumn, Table
+from damier.intake.table import Column, NumericColumn, Table
 
 if TYPE_CHECKING:
     import duckdb
@@ -45,6 +46,8 @@ _NUMBERS = {
     *("uhugeint", "float", "double", "decimal", "bignum", "varint"),
 }
 _WHOLE = _NUMBERS - {"float", "double", "decimal"}
+# What a float of 64 bits holds to the last digit.
+_FLOATS = {"tinyint", "smallint", "integer", "utinyint", "usmallint", "uinteger", "float", "double"}
 _MOMENTS = {"timestamp", "timestamp_s", "timestamp_ms", "timestamp_ns", "timestamp with time zone"}
 _TEXT = {"varchar", "enum", "uuid"}
 _KINDS: dict[str, Kind] = {
@@ -486,11 +489,12 @@ class DuckDBSource:
     def pairs(self, rows: str, columns: str, weight: str | None, most: int) -> Table:
         """Count the pairs of values of two columns.
 
-        Texts stay in the engine: it numbers the values of each column, and hands them over once.
+        Texts, and numbers that a float does not hold, stay in the engine: it numbers the values of each
+        column, and hands them over once.
         """
         self.n_scans += 1
         sides = [(rows, "r"), (columns, "c")]
-        named = [(name, short) for name, short in sides if self._types[name] in (*_TEXT, "boolean")]
+        named = [(name, short) for name, short in sides if self._types[name] not in _FLOATS]
         held = (
             f"SELECT {self._name(rows)} AS r, {self._name(columns)} AS c, {self._sum(weight)} AS n "
             f"FROM {_VIEW} GROUP BY ALL LIMIT {most + 1}"
@@ -517,11 +521,8 @@ class DuckDBSource:
             )
             if len(codes) <= most and len(values) != (codes.max() + 1 if len(codes) else 0):
                 raise ValueError(CHANGED)
-            read = read_table(values).columns[0]
-            assert isinstance(read, CategoricalColumn)
-            if len(codes) <= most:
-                codes = read.codes[codes]
-            result.append(CategoricalColumn(name, codes, read.categories))
+            read = replace(read_table(values).columns[0], name=name)
+            result.append(read.take(codes) if len(codes) <= most else read)
         result.append(NumericColumn(COUNT, found.column("n").to_numpy().astype(np.float64)))
         return Table(tuple(result), found.num_rows)
 
