@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import json
 import os
+import time
 from typing import Any
 
 from damier.intake import (
@@ -21,6 +22,7 @@ from damier.intake.printable import printable
 from damier.intake.table import Target
 from damier.intake.writing import write_text
 from damier.report.analysis import analyze
+from damier.report.made import Made, how_made
 from damier.report.numbers import analyze_number
 from damier.report.page import render_page
 from damier.report.summary import Summary
@@ -37,11 +39,14 @@ class Report:
         As `damier.report.summarize` lays it out.
     library : {"pandas", "polars", "pyarrow"}, optional
         Of the frames it returns.
+    made : dict, optional
+        How it was made, as `damier.report.made.how_made` says it.
     """
 
-    def __init__(self, summary: Summary, library: str | None = None) -> None:
+    def __init__(self, summary: Summary, library: str | None = None, made: Made | None = None) -> None:
         self._summary = summary
         self._library = library
+        self._made = made
 
     def to_dict(self) -> Summary:
         """Return the numbers, in JSON types."""
@@ -50,7 +55,7 @@ class Report:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the page; it is one file and opens offline."""
-        write_text(path, render_page(self._summary))
+        write_text(path, render_page(self._summary, made=self._made))
 
     @property
     def variables(self) -> Any:
@@ -67,7 +72,7 @@ class Report:
         )
 
     def _repr_html_(self) -> str:
-        page = html.escape(render_page(self._summary), quote=True)
+        page = html.escape(render_page(self._summary, made=self._made), quote=True)
         return f'<iframe srcdoc="{page}" style="width:100%;height:40em;border:0" title="Report"></iframe>'
 
 
@@ -121,9 +126,11 @@ def explore(
     >>> report
     <Report on toys: 1 of 2 variables inform class>
     """
+    started = time.monotonic()
     table, read = read_table(X), explored_target(y, target)
     if table.n_rows != len(read.codes):
         raise ValueError(f"X has {table.n_rows:,} rows and y has {len(read.codes):,}: give as many of each.")
+    command = f"damier.explore(X, y, name={name!r}, target_name={target_name!r})"
     if isinstance(read, NumericTarget):
         if read.n_distinct < 2:
             raise ValueError("The target is constant: at least two different numbers are needed.")
@@ -137,7 +144,7 @@ def explore(
             labels=labels,
             n_threads=count_threads(n_jobs),
         )
-        return Report(summary, table.library)
+        return Report(summary, table.library, how_made(command, time.monotonic() - started))
     if read.n_classes < 2:
         raise ValueError("The target is constant: at least two classes are needed.")
     summary = analyze(
@@ -150,7 +157,7 @@ def explore(
         labels=labels,
         n_threads=count_threads(n_jobs),
     )
-    return Report(summary, table.library)
+    return Report(summary, table.library, how_made(command, time.monotonic() - started))
 
 
 def explored_target(y: Any, kind: TargetType = "auto", name: str = "y") -> Target | NumericTarget:

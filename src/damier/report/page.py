@@ -18,6 +18,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from damier.report import pairs, rules, scorer, worth
 from damier.report.classes import ShownClasses, class_bars, shown_classes
+from damier.report.made import Made
 from damier.report.measures import information_value, wilson
 from damier.report.numbers import number_view
 from damier.report.summary import Summary
@@ -37,13 +38,16 @@ _TEMPLATES = Path(__file__).parent / "templates"
 _WIDTH, _HEIGHT, _GAP = 600, 60, 2
 
 
-def render_page(summary: Summary) -> str:
+def render_page(summary: Summary, *, made: Made | None = None) -> str:
     """Write the page of a summary.
 
     Parameters
     ----------
     summary : dict
         As `damier.report.summarize` makes it.
+    made : dict of str, optional
+        How the page was made, as `damier.report.made.how_made` says it. Without it, the same summary makes
+        the same page.
 
     Returns
     -------
@@ -52,7 +56,12 @@ def render_page(summary: Summary) -> str:
     """
     of_number = summary["target"].get("type") == "number"
     view = number_view(summary, DETAILS_BUDGET) if of_number else _view(summary)
-    view |= {"of_number": of_number, "style": verbatim(*STYLES), "script": verbatim(*SCRIPTS)}
+    view |= {
+        "of_number": of_number,
+        "made": made or {},
+        "style": verbatim(*STYLES),
+        "script": verbatim(*SCRIPTS),
+    }
     page = page_environment().get_template("page.html").render(view)
     return page if page.endswith("\n") else page + "\n"
 

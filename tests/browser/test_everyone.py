@@ -1,0 +1,107 @@
+"""A page for everyone: no violation of axe-core, phones, keyboards, hostile names, many columns."""
+
+from __future__ import annotations
+
+import pytest
+
+from damier.report import render_page
+
+from .conftest import made_summary
+
+PHONE = {"width": 390, "height": 800}
+HOSTILE = [
+    '"><img src=x onerror=alert(1)>',
+    "</script><script>alert(1)</script>",
+    "javascript:alert(1)//{{ 7*7 }}${7*7}`",
+    "a&amp;b\u202eevil <!--",
+]
+
+
+def violations(page):
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="pip install 'damier[browser]'")
+    found = axe.Axe().run(page).response["violations"]
+    return [(one["id"], [node["html"][:160] for node in one["nodes"][:3]]) for one in found]
+
+
+def test_axe_sees_what_is_wrong(open_page):
+    page = open_page("<!doctype html><title>x</title><main><input><p style='color:#ccc'>pale")
+    assert {name for name, _ in violations(page)} >= {"label", "color-contrast", "html-has-lang"}
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("viewport", [{"width": 1200, "height": 900}, PHONE], ids=["desk", "phone"])
+def test_axe_finds_no_violation(open_page, sample_page, scheme, viewport):
+    page = open_page(sample_page, color_scheme=scheme, viewport=viewport)
+    page.get_by_role("button", name="Open all").click()
+    assert violations(page) == []
+    page.get_by_role("combobox", name="Class").select_option("yes")
+    assert violations(page) == []
+
+
+def test_axe_on_a_hundred_classes(open_page):
+    page = open_page(render_page(made_summary(3, 100)))
+    page.get_by_role("button", name="Open all").click()
+    assert violations(page) == []
+
+
+@pytest.mark.parametrize("n_classes", [2, 10, 100])
+def test_a_phone_needs_no_scrolling_sideways(open_page, n_classes):
+    page = open_page(render_page(made_summary(12, n_classes)), viewport=PHONE)
+    page.get_by_role("button", name="Open all").click()
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+
+
+def test_the_sample_fits_a_phone(open_page, sample_page):
+    page = open_page(sample_page, viewport=PHONE)
+    page.get_by_role("button", name="Open all").click()
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+
+
+def test_tab_reaches_every_control(open_page, sample_page):
+    page = open_page(sample_page)
+    controls = """() => [...document.querySelectorAll("button, input, select, textarea, summary, a[href]")]
+        .filter(one => one.offsetParent && !one.disabled && one.tabIndex >= 0).length"""
+    n_controls = page.evaluate(controls)
+    assert n_controls > 20
+    seen = set()
+    for _ in range(n_controls):
+        page.keyboard.press("Tab")
+        seen.add(
+            page.evaluate("""() => { const one = document.activeElement;
+            return [...document.querySelectorAll("*")].indexOf(one); }""")
+        )
+    assert len(seen) == n_controls
+
+
+@pytest.mark.parametrize("hostile", HOSTILE)
+def test_hostile_names_stay_text(open_page, hostile):
+    summary = made_summary(3, 2)
+    summary["dataset"]["name"] = summary["target"]["name"] = hostile
+    summary["target"]["classes"] = [hostile, "b" + hostile]
+    for variable in summary["variables"]:
+        variable["name"] += hostile
+        for part in variable["table"]:
+            part["label"] = hostile
+    page = open_page(render_page(summary))
+    page.on("dialog", lambda dialog: pytest.fail("a script ran"))
+    page.get_by_role("button", name="Open all").click()
+    page.get_by_role("combobox", name="Class").select_option(index=1)
+    page.locator("textarea").first.fill(hostile)
+    with page.expect_download():
+        page.locator(".more").get_by_role("button", name="SVG").first.click()
+    assert page.locator("img:not([role]), script").count() == 2
+    again = open_page(render_page(summary), "#" + page.url.split("#")[1])
+    assert again.locator(".v.open").count() == 3
+
+
+@pytest.mark.parametrize("n_columns", [300, 1500])
+def test_many_columns_open_in_time(open_page, n_columns):
+    html = render_page(made_summary(n_columns, 2))
+    assert len(html.encode()) < 2_000_000
+    page = open_page(html)
+    took = page.evaluate("performance.getEntriesByType('navigation')[0].domComplete")
+    assert took < 2000 * (1 if n_columns == 300 else 2)
+    page.get_by_label("Find").fill("variable 29")
+    assert page.locator(".v:visible").count() == sum(
+        "variable 29" in f"variable {k}" for k in range(n_columns)
+    )
