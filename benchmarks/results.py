@@ -28,6 +28,7 @@ TITLES = {
     "hostile": "Hostile inputs",
     "numeric_target": "Numeric targets",
     "growth": "Growth",
+    "page": "Pages",
 }
 
 

@@ -373,6 +373,9 @@ damier.part("coclusters", () => {
     const island = clean.querySelector("#data");
     island.textContent = JSON.stringify({ ...data, names: Object.fromEntries(names) }).replace(/</g, "\\u003c");
     clean.classList.remove("js");
+    // for readers without scripts
+    clean.querySelector("#named")?.remove();
+    if (names.size) clean.querySelector("#matrix").before(make("section", { id: "named", class: "without-script" }, make("h2", {}, "Names"), make("ul", {}, ...[...names].map(([id, name]) => make("li", {}, `${name}: ${typical(nodes.get(id)).map((t) => t[0]).join(", ")}`)))));
     save(`${data.dataset.replace(/\.[^.]*$/, "").replace(/[^\p{L}\p{N}._-]+/gu, "-")}-named.html`, `<!doctype html>\n${clean.outerHTML}\n`, "text/html");
     say("Saved a copy with your names");
   } }, "Save a copy with my names"));
