@@ -1,18 +1,23 @@
-"""Classifiers side by side: five folds, two seeds, on tables that were not used to choose anything.
+"""Classifiers side by side, on tables that were not used to choose anything.
 
-    python -m benchmarks.classifiers                    # all; hours with the peers
+    python -m benchmarks.classifiers                    # two hours and more with the peers
     python -m benchmarks.classifiers --tables heart pima --models "naive Bayes" "gradient boosting"
+    python -m benchmarks.classifiers --record --partial /tmp/classifiers.json    # goes on where it ended
 
-The penalties of the weights of `NaiveBayesClassifier` were chosen on the tables of `CHOSEN_ON`, which are
-not among those reported. Explainable boosting machines take part where `interpret-core` is installed.
+``folds`` cross-validates the models that fit fast, in five folds. ``split`` fits all of them once per table
+on the rows of one split. The penalties of the weights of `NaiveBayesClassifier` and the pairs were chosen on
+the tables of `CHOSEN_ON`, which are not among those reported. Explainable boosting machines take part where
+`interpret-core` is installed.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,7 +27,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassif
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
-from sklearn.model_selection import StratifiedKFold
+from sklearn.model_selection import StratifiedKFold, train_test_split
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, OrdinalEncoder, StandardScaler
 
@@ -87,6 +92,10 @@ MODELS: dict[str, Callable[[], Any]] = {
 }
 
 
+# Too slow to be fitted five times per table and seed.
+SLOW = ("naive Bayes, compression", "LINF", "random forest", "explainable boosting")
+
+
 class Scores(NamedTuple):
     """What a model reaches on the rows held out, and its CPU seconds; in the order of `MEASURES`."""
 
@@ -98,33 +107,52 @@ class Scores(NamedTuple):
     predict: float
 
 
-def judge(make: Callable[[], Any], X: pd.DataFrame, y: np.ndarray, seed: int) -> Scores:
-    """Cross-validate one model in five folds."""
+Split = tuple[np.ndarray, np.ndarray]
+
+
+def folds(codes: np.ndarray, seed: int) -> list[Split]:
+    """Five folds: rows fitted, rows held out."""
+    return list(StratifiedKFold(5, shuffle=True, random_state=seed).split(codes, codes))
+
+
+def one_split(codes: np.ndarray, fitted: int) -> list[Split]:
+    """Four fifths of the rows to fit, ``fitted`` at most; the others held out."""
+    share = min(0.8, fitted / len(codes))
+    train, test = train_test_split(np.arange(len(codes)), train_size=share, random_state=0, stratify=codes)
+    return [(np.sort(train), np.sort(test))]
+
+
+def judge(make: Callable[[], Any], X: pd.DataFrame, y: np.ndarray, splits: Iterable[Split]) -> Scores:
+    """Fit a model to the rows of each split, and score all rows that are held out."""
     classes, codes = np.unique(y, return_inverse=True)
-    proba = np.zeros((len(y), len(classes)))
-    fit = predict = 0.0
-    for train, test in StratifiedKFold(5, shuffle=True, random_state=seed).split(X, codes):
+    found, rows, fit, predict = [], [], [], []
+    for train, test in splits:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             start = time.process_time()
             model = make().fit(X.iloc[train], y[train])
-            fit += time.process_time() - start
+            fit.append(time.process_time() - start)
             start = time.process_time()
-            found = model.predict_proba(X.iloc[test])
-            predict += time.process_time() - start
-        proba[np.ix_(test, np.searchsorted(classes, model.classes_))] = found
-    own = proba[np.arange(len(y)), codes]
+            shares = model.predict_proba(X.iloc[test])
+            predict.append(time.process_time() - start)
+        proba = np.zeros((len(test), len(classes)))
+        proba[:, np.searchsorted(classes, model.classes_)] = shares
+        found.append(proba)
+        rows.append(test)
+    proba, codes = np.vstack(found), codes[np.concatenate(rows)]
+    own = proba[np.arange(len(codes)), codes]
     hit = np.zeros(proba.shape)
-    hit[np.arange(len(y)), codes] = 1.0
-    areas = roc_auc_score(hit, proba, average=None)
+    hit[np.arange(len(codes)), codes] = 1.0
+    met = np.flatnonzero(hit.any(axis=0))
+    areas = roc_auc_score(hit[:, met], proba[:, met], average=None)
     return Scores(
         accuracy=float((proba.argmax(axis=1) == codes).mean()),
-        auc=float(np.average(areas, weights=hit.sum(axis=0))),
+        auc=float(np.average(areas, weights=hit[:, met].sum(axis=0))),
         # A probability of zero costs as one row in all would: infinity would hide everything else.
         log_loss=float(-np.log(np.maximum(own, 0.5 / len(y))).mean()),
         brier=float(((proba - hit) ** 2).sum(axis=1).mean()),
-        fit=fit / 5,
-        predict=predict / 5,
+        fit=float(np.mean(fit)),
+        predict=float(np.mean(predict)),
     )
 
 
@@ -140,48 +168,115 @@ def _rows(name: str, most: int, seed: int) -> tuple[pd.DataFrame, np.ndarray]:
     return X.iloc[kept].reset_index(drop=True), values[which][kept]
 
 
-def compare(record: Record, options: argparse.Namespace) -> None:
-    """Print log-loss and accuracy on each table, then the means."""
-    models = {name: make for name, make in MODELS.items() if not options.models or name in options.models}
+class Partial:
+    """Scores measured already, in a file: a run that was ended goes on where it was."""
+
+    def __init__(self, path: str | None) -> None:
+        self._path = None if path is None else Path(path)
+        exists = self._path is not None and self._path.exists()
+        self._held = json.loads(self._path.read_text(encoding="utf-8")) if exists and self._path else {}
+
+    def judge(
+        self, key: str, make: Callable[[], Any], X: pd.DataFrame, y: np.ndarray, splits: Iterable[Split]
+    ) -> Scores:
+        """Return the scores kept under a key, or measure and keep them."""
+        if key not in self._held:
+            self._held[key] = judge(make, X, y, splits)
+            if self._path is not None:
+                self._path.write_text(json.dumps(self._held, indent=1), encoding="utf-8")
+        return Scores(*self._held[key])
+
+
+def _models(record: Record, options: argparse.Namespace, *, slow: bool) -> dict[str, Callable[[], Any]]:
+    chosen = [n for n in MODELS if n in options.models] if options.models else list(MODELS)
+    if not slow:
+        chosen = [name for name in chosen if name not in SLOW]
     try:
         import interpret  # noqa: F401
     except ImportError:
-        models.pop("explainable boosting", None)
-        record.say("explainable boosting machines are left out: pip install interpret-core")
+        if "explainable boosting" in chosen:
+            chosen.remove("explainable boosting")
+            record.say("explainable boosting machines are left out: pip install interpret-core")
+    return {name: MODELS[name] for name in chosen}
+
+
+def compare_in_folds(record: Record, options: argparse.Namespace) -> None:
+    """Cross-validate the fast models."""
+    models, partial = _models(record, options, slow=False), Partial(options.partial)
     found: dict[str, dict[str, Scores]] = {}
     for name in options.tables or TABLES:
-        scores: dict[str, Scores] = {}
+        X, y = _rows(name, options.rows, 0)
+        codes = np.unique(y, return_inverse=True)[1]
         for model, make in models.items():
-            of_seeds = [judge(make, *_rows(name, options.rows, 0), seed) for seed in range(options.seeds)]
-            scores[model] = Scores(*np.mean(of_seeds, axis=0))
-        found[name] = scores
-        cells = [f"{s.log_loss:.3f} / {s.accuracy:.3f}" for s in scores.values()]
-        record.row("Log-loss / accuracy", ["table", *models], [name, *cells])
+            of_seeds = [
+                partial.judge(f"folds/{name}/{options.rows}/{seed}/{model}", make, X, y, folds(codes, seed))
+                for seed in range(options.seeds)
+            ]
+            found.setdefault(name, {})[model] = Scores(*np.mean(of_seeds, axis=0))
+        _say_table(record, "Five folds", name, found[name])
     record.close(
-        "Log-loss / accuracy", f"Five folds, {options.seeds} seed(s), at most {options.rows:,} rows."
+        "Five folds: log-loss / accuracy",
+        f"{options.seeds} seed(s), at most {options.rows:,} rows of each table.",
     )
+    _say_means(record, "Five folds: means", found, "per fold")
+
+
+def compare_on_a_split(record: Record, options: argparse.Namespace) -> None:
+    """Fit all models once per table."""
+    models, partial = _models(record, options, slow=True), Partial(options.partial)
+    found: dict[str, dict[str, Scores]] = {}
+    for name in options.tables or TABLES:
+        X, y = _rows(name, 5 * options.fitted, 0)
+        splits = one_split(np.unique(y, return_inverse=True)[1], options.fitted)
+        found[name] = {
+            model: partial.judge(f"split/{name}/{options.fitted}/{model}", make, X, y, splits)
+            for model, make in models.items()
+        }
+        _say_table(record, "One split", name, found[name])
+    record.close(
+        "One split: log-loss / accuracy",
+        f"Four fifths of the rows of each table fitted, {options.fitted:,} at most; all others held out, "
+        f"{4 * options.fitted:,} at most.",
+    )
+    _say_means(record, "One split: means", found, "per fit")
+
+
+def _say_table(record: Record, title: str, name: str, scores: dict[str, Scores]) -> None:
+    cells = [f"{s.log_loss:.3f} / {s.accuracy:.3f}" for s in scores.values()]
+    record.row(f"{title}: log-loss / accuracy", ["table", *scores], [name, *cells])
+
+
+def _say_means(record: Record, title: str, found: dict[str, dict[str, Scores]], seconds: str) -> None:
+    models = list(next(iter(found.values())))
     losses = np.array([[s.log_loss for s in scores.values()] for scores in found.values()])
     ranks = losses.argsort(axis=1).argsort(axis=1) + 1
     for k, model in enumerate(models):
         means = np.mean([scores[model] for scores in found.values()], axis=0)
         lower = int((losses[:, 0] < losses[:, k]).sum()) if k else ""
         record.row(
-            "Means",
-            ["model", *MEASURES, "mean rank by log-loss", f"tables where {next(iter(models))} is lower"],
+            title,
+            ["model", *MEASURES, "mean rank by log-loss", f"tables where {models[0]} has lower log-loss"],
             [model, *(f"{value:.3f}" for value in means), f"{ranks[:, k].mean():.2f}", lower],
         )
     record.close(
-        "Means",
-        f"Over {len(found)} tables, CPU seconds per fold. Chosen on other tables: {', '.join(CHOSEN_ON)}.",
+        title,
+        f"Over {len(found)} tables; CPU seconds {seconds}. Chosen on other tables: {', '.join(CHOSEN_ON)}.",
     )
 
 
 ARGUMENTS: dict[str, dict[str, Any]] = {
     "--tables": {"nargs": "+", "help": "names of tables (default: all 25)"},
     "--models": {"nargs": "+", "choices": list(MODELS), "help": "models (default: all)"},
-    "--seeds": {"type": int, "default": 2, "help": "seeds of the folds"},
-    "--rows": {"type": int, "default": 10_000, "help": "rows at most"},
+    "--seeds": {"type": int, "default": 1, "help": "seeds of the folds"},
+    "--rows": {"type": int, "default": 2000, "help": "rows of a table at most, in folds"},
+    "--fitted": {"type": int, "default": 1000, "help": "rows fitted at most, of the split"},
+    "--partial": {"help": "a file that keeps what was measured, to go on with after an end"},
 }
 
 if __name__ == "__main__":
-    run("classifiers", __doc__, {"compare": compare}, ARGUMENTS)
+    run(
+        "classifiers",
+        __doc__,
+        {"folds": compare_in_folds, "split": compare_on_a_split},
+        ARGUMENTS,
+    )
