@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from damier.intake.frames import row_values
-from damier.intake.table import Column, FloatArray, IntArray, NumericColumn, Table
+from damier.intake.table import FloatArray, IntArray, Table
 from damier.models.codec import (
     ClassifierModel,
     Counts,
@@ -27,8 +27,9 @@ from damier.models.codec import (
     read_used,
 )
 from damier.models.encoding import check_names
+from damier.models.evidence import PartitionEvidence
 from damier.models.notebook import bar_table, counted, level_bar
-from damier.models.partition import GroupPartition, IntervalPartition, Partition
+from damier.models.partition import IntervalPartition, Partition
 
 if TYPE_CHECKING:
     from damier.criteria import Posterior
@@ -131,7 +132,7 @@ def posterior_of_elements(counts: IntArray, n_values: IntArray, *, ordered: bool
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class VariableEvidence(Model):
+class VariableEvidence(PartitionEvidence):
     """What one variable says about the classes.
 
     Parameters
@@ -155,17 +156,11 @@ class VariableEvidence(Model):
     later_fields = ("class_weights", "averaged")
 
     def _check(self) -> None:
-        if not self.partitions:
-            raise FieldError("partitions", "a variable needs at least one partition")
+        super()._check()
         first = self.partitions[0]
         for i, other in enumerate(self.partitions[1:], 1):
-            if (other.name, other.classes, type(other)) != (first.name, first.classes, type(first)) or (
-                _values(other) != _values(first)
-            ):
-                raise FieldError(
-                    f"partitions[{i}]",
-                    "the partitions averaged must be of one variable, over the same classes",
-                )
+            if other.classes != first.classes:
+                raise FieldError(f"partitions[{i}]", "the partitions averaged must be over the same classes")
         if not 0.0 <= self.weight < math.inf:
             raise FieldError("weight", f"must be a number that is not negative, got {self.weight}")
         if self.class_weights is not None:
@@ -182,19 +177,6 @@ class VariableEvidence(Model):
         if self.averaged is not None:
             object.__setattr__(self.partition, "_averaged", self.averaged)
 
-    def _described(self) -> str:
-        return f"{self.partition._described()}, weight {self.weight:.2f}"
-
-    @property
-    def name(self) -> str:
-        """Name of the variable."""
-        return self.partitions[0].name
-
-    @property
-    def partition(self) -> Partition:
-        """The best partition: the one to show."""
-        return self.partitions[0]
-
     @property
     def informs(self) -> bool:
         """True if a value of the variable can change a prediction."""
@@ -208,15 +190,7 @@ class VariableEvidence(Model):
     @property
     def parts(self) -> Partition:
         """What ``apply`` sorts values into: all parts that differ in their evidence."""
-        return self._refinement[0] if self.averaged is None else self.averaged.elements
-
-    @cached_property
-    def _refinement(self) -> tuple[Partition, list[IntArray]]:
-        """The common refinement of the partitions, and the part of each of its parts in each of them."""
-        if len(self.partitions) == 1:
-            return self.partition, [np.arange(self.partition.n_parts)]
-        refine = _refine_intervals if isinstance(self.partition, IntervalPartition) else _refine_groups
-        return refine(self.partitions)
+        return super().parts if self.averaged is None else self.averaged.elements
 
     @cached_property
     def table(self) -> FloatArray:
@@ -242,72 +216,12 @@ class VariableEvidence(Model):
         ratios = [np.exp(table)[part] for table, part in zip(evidence, self._refinement[1], strict=True)]
         return np.vstack([np.log(np.mean(ratios, axis=0)), neutral])
 
-    def apply(self, column: Column) -> IntArray:
-        """Row of ``table`` of each value; -1 for a category never seen."""
-        return self.parts.apply(column)
-
-    def part_of(self, value: Any) -> int:
-        """Row of ``table`` of one value."""
-        return self.parts.part_of(value)
-
 
 def _log_shares(scores: FloatArray) -> FloatArray:
     """Turn scores into logarithms of probabilities, in place."""
     scores -= scores.max(axis=1, keepdims=True)
     scores -= np.log(np.exp(scores).sum(axis=1, keepdims=True))
     return scores
-
-
-def _values(partition: Partition) -> Any:
-    """Return what partitions of one variable have in common: the values, or what the numbers are."""
-    if isinstance(partition, GroupPartition):
-        return {value for group in partition.groups for value in group}
-    return (partition.kind, partition.legend) if isinstance(partition, IntervalPartition) else None
-
-
-def _refine_intervals(partitions: tuple[Any, ...]) -> tuple[Partition, list[IntArray]]:
-    """Cut wherever one of the partitions cuts; also return the part of each new interval in each."""
-    bounds = sorted({bound for p in partitions for bound in p.bounds})
-    alone = any(p.missing_alone for p in partitions)
-    refined = _bare(partitions[0], len(bounds) + 1 + alone, bounds=tuple(bounds), missing_alone=alone)
-    # Every value of an interval stands on the same side of every bound as its right end.
-    inside = np.array([np.nan] * alone + bounds + [np.inf])
-    representatives = NumericColumn(refined.name, inside, partitions[0].kind, legend=partitions[0].legend)
-    return refined, [p.apply(representatives) for p in partitions]
-
-
-def _refine_groups(partitions: tuple[Any, ...]) -> tuple[Partition, list[IntArray]]:
-    """Keep together what all partitions keep together; also return the part of each new group in each."""
-    values = [value for group in partitions[0].groups for value in group]
-    group_of = [{value: i for i, group in enumerate(p.groups) for value in group} for p in partitions]
-    rows = np.array([[known[value] for known in group_of] for value in values])
-    atoms, atom_of = np.unique(rows, axis=0, return_inverse=True)
-    members: list[list[Any]] = [[] for _ in atoms]
-    for value, atom in zip(values, atom_of.ravel().tolist(), strict=True):
-        members[atom].append(value)
-    refined = _bare(partitions[0], len(atoms), groups=tuple(map(tuple, members)))
-    return refined, list(atoms.T)
-
-
-def _bare(partition: Partition, n_parts: int, **fields: Any) -> Partition:
-    """Return a partition that only sorts values into parts: it has no counts and no cost of its own."""
-    shared: dict[str, Any] = {
-        "name": partition.name,
-        "classes": partition.classes,
-        "counts": np.zeros((n_parts, len(partition.classes)), np.int64),
-        "cost": 0.0,
-        "null_cost": 0.0,
-        "optimal": False,
-    }
-    if isinstance(partition, IntervalPartition):
-        return IntervalPartition(
-            **shared,
-            **fields,
-            kind=partition.kind,
-            legend=partition.legend,
-            has_missing=partition.has_missing,
-        )
-    return GroupPartition(**shared, **fields)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -10,12 +10,12 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from damier.intake.dates import number_text
-from damier.intake.table import Column, FloatArray, IntArray, Table
-from damier.models.codec import Counts, FieldError, Model, Share, read_used
+from damier.intake.table import FloatArray, IntArray, Table
+from damier.models.codec import Counts, FieldError, Share, read_used
 from damier.models.encoding import check_names
-from damier.models.naive_bayes import _refine_groups, _refine_intervals, _values
+from damier.models.evidence import PartitionEvidence
 from damier.models.notebook import bar_table, counted, level_bar
-from damier.models.partition import IntervalPartition, Partition
+from damier.models.partition import Partition
 from damier.models.regressor import RegressorModel
 
 # Rows times intervals scored at once: fits the processor's cache, and bounds the memory of a wide prediction.
@@ -25,7 +25,7 @@ _STEPS = 16
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class TargetEvidence(Model):
+class TargetEvidence(PartitionEvidence):
     """What one variable says about a numeric target.
 
     Parameters
@@ -41,47 +41,17 @@ class TargetEvidence(Model):
     weight: Share = 1.0
 
     def _check(self) -> None:
-        if not self.partitions:
-            raise FieldError("partitions", "a variable needs at least one partition")
-        first = self.partitions[0]
-        for i, other in enumerate(self.partitions):
-            if other.target is None:
+        super()._check()
+        for i, partition in enumerate(self.partitions):
+            if partition.target is None:
                 raise FieldError(f"partitions[{i}]", "the partition is not one of a numeric target")
-            if (other.name, type(other)) != (first.name, type(first)) or _values(other) != _values(first):
-                raise FieldError(f"partitions[{i}]", "the partitions averaged must be of one variable")
         if not 0.0 <= self.weight <= 1.0:
             raise FieldError("weight", f"must be between 0 and 1, got {self.weight}")
-
-    def _described(self) -> str:
-        return f"{self.partition._described()}, weight {self.weight:.2f}"
-
-    @property
-    def name(self) -> str:
-        """Name of the variable."""
-        return self.partitions[0].name
-
-    @property
-    def partition(self) -> Partition:
-        """The best partition: the one to show."""
-        return self.partitions[0]
-
-    @property
-    def parts(self) -> Partition:
-        """The common refinement of the partitions: each of its parts is in one part of every one of them."""
-        return self._refinement[0]
 
     @property
     def informs(self) -> bool:
         """True if a value of the variable can change a prediction."""
         return self.weight > 0.0 and self.parts.n_parts > 1
-
-    @cached_property
-    def _refinement(self) -> tuple[Partition, list[IntArray]]:
-        """The common refinement of the partitions, and the part of each of its parts in each of them."""
-        if len(self.partitions) == 1:
-            return self.partition, [np.arange(self.partition.n_parts)]
-        refine = _refine_intervals if isinstance(self.partition, IntervalPartition) else _refine_groups
-        return refine(self.partitions)
 
     def table(self, typical: FloatArray, *, without_the_row: bool = False) -> FloatArray:
         """Evidence of each part of ``apply`` for each elementary interval of the target.
@@ -105,10 +75,6 @@ class TargetEvidence(Model):
             ratios.append(evidence[:, interval][part])
         mean = ratios[0] if len(ratios) == 1 else np.log(np.mean(np.exp(ratios), axis=0))
         return np.vstack([mean, np.zeros((1, len(typical)))])
-
-    def apply(self, column: Column) -> IntArray:
-        """Row of ``table`` of each value; -1 for a category never seen."""
-        return self.parts.apply(column)
 
 
 class Explanation(NamedTuple):
