@@ -352,6 +352,47 @@ def weighted_naive_bayes_cost(parts, tables, own_tables, target, log_prior, weig
     return cost
 
 
+def pair_evidence(cells, n_second):
+    """Evidence of the cells of two variables beyond both: of all rows, and by cell and class without a row.
+
+    The second list has, for a row of each cell and class, the evidence of the cell for all classes once the
+    row is taken out of the cell; None where there is no such row.
+    """
+    n_classes = len(cells[0])
+    total = [sum(cell[j] for cell in cells) for j in range(n_classes)]
+    frequency = [n / sum(total) for n in total]
+
+    def shares(rows):
+        counts = [sum(row[j] for row in rows) for j in range(n_classes)]
+        return [
+            (c + n_classes * p) / (sum(counts) + n_classes) for c, p in zip(counts, frequency, strict=True)
+        ]
+
+    def expected(cell):
+        first = shares([c for i, c in enumerate(cells) if i // n_second == cell // n_second])
+        second = shares([c for i, c in enumerate(cells) if i % n_second == cell % n_second])
+        product = [a * b / p for a, b, p in zip(first, second, frequency, strict=True)]
+        return [x / sum(product) for x in product]
+
+    def evidence(counts, q):
+        return [
+            math.log((n + n_classes * share) / (sum(counts) + n_classes) / share)
+            for n, share in zip(counts, q, strict=True)
+        ]
+
+    table, without = [], []
+    for i, cell in enumerate(cells):
+        q = expected(i)
+        table.append(evidence(cell, q))
+        without.append(
+            [
+                evidence([n - (w == j) for w, n in enumerate(cell)], q) if cell[j] else None
+                for j in range(n_classes)
+            ]
+        )
+    return table, without
+
+
 # --- supervised grids -----------------------------------------------------------------------------
 
 

@@ -26,6 +26,7 @@ from damier.models import (
     GroupPartition,
     IntervalPartition,
     NaiveBayes,
+    PairEvidence,
     TargetIntervals,
     UnsupervisedGrid,
     VariableEvidence,
@@ -149,6 +150,39 @@ def test_encodings(name, encode):
     np.testing.assert_array_equal(np.array(written), model.transform(X))
     if name != "spark":
         assert names == model.feature_names_out()
+
+
+@every_engine
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_pairs(name, n_classes):
+    engine = sql_engines.engine(name)
+    X = load(engine, RULES)
+    kept = {"classes": CLASSES[:n_classes]}
+
+    def over(partition, seed):
+        return dataclasses.replace(partition, **kept, counts=counts(partition.n_parts, seed, n_classes))
+
+    variables = [over(p, k) for k, p in enumerate(VARIABLES)]
+    # One variable informs only in a pair; text and numbers never seen are neutral.
+    held = tuple(VariableEvidence((p,), w) for p, w in zip(variables, [1.0, 0.0, 0.7, 0.2, 0.5], strict=True))
+    pairs = []
+    for i, (a, b) in enumerate([(0, 1), (2, 3), (1, 4), (2, 0)]):
+        both = (variables[a], variables[b])
+        n_cells = both[0].n_parts * both[1].n_parts
+        rows = np.random.default_rng(i).integers(0, 9, (n_cells, n_classes))
+        rows[0] = 1
+        weights = np.random.default_rng(i).uniform(0, 2, n_classes)
+        pairs.append(PairEvidence(both, rows, float(weights.mean()), weights))
+    pairs.append(dataclasses.replace(pairs[0], partitions=(variables[3], variables[4]), weight=0.0,
+                                     class_weights=None, counts=np.ones((4, n_classes), int)))  # fmt: skip
+    model = NaiveBayes(CLASSES[:n_classes], np.array([5, 60, 7])[:n_classes], held, tuple(pairs))
+    proba = model.predict_proba(X)
+    assert np.abs(proba - dataclasses.replace(model, pairs=()).predict_proba(X)).max() > 0.1
+    np.testing.assert_allclose(np.array(results(engine, model)[1]), proba, rtol=0, atol=1e-12)
+    assert [row[0] for row in results(engine, model, output="class")[1]] == model.predict(X).tolist()
+    names, found = results(engine, model, output="evidence")
+    assert names[-n_classes:] == [f"num x boo:{c}" for c in CLASSES[:n_classes]]
+    np.testing.assert_allclose(np.array(found), model.explain(X).reshape(len(found), -1), rtol=0, atol=1e-12)
 
 
 @every_engine

@@ -21,8 +21,9 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from damier import MODLDiscretizer, MODLEncoder, MODLGrouper, NaiveBayesClassifier
 from damier.deploy import load, save
 from damier.intake import read_table
-from damier.models import NaiveBayes
+from damier.models import IntervalPartition, NaiveBayes, PairEvidence
 from damier.search import class_weights, weights
+from tests import naive
 
 
 @parametrize_with_checks(
@@ -371,3 +372,134 @@ def test_values_of_very_different_shares_do_not_overflow():
     odds = rng.normal(size=3000)[word] + rng.normal(size=90_000)
     bayes = NaiveBayesClassifier().fit({"word": [f"w{i}" for i in word]}, np.digitize(odds, [1.0, 2.5]))
     assert np.isfinite(bayes.model_.variables[0].table).all()
+
+
+def crossed(n_rows=1200, seed=0):
+    """Two classes that two columns decide together and neither alone, a third that one informs about."""
+    rng = np.random.default_rng(seed)
+    u = rng.random((n_rows, 3))
+    word = rng.choice(["u", "v", "w"], n_rows).astype(object)
+    word[rng.random(n_rows) < 0.1] = None
+    y = np.where((u[:, 0] > 0.5) ^ np.isin(word, ["u", None]), "yes", "no").astype(object)
+    other = rng.random(n_rows)
+    y = np.where(other < 0.15, rng.permutation(y), y)
+    y = np.where(u[:, 1] > 0.8, "other", y)
+    return pd.DataFrame({"a": u[:, 0], "b": u[:, 1], "noise": u[:, 2], "word": word}), y
+
+
+@pytest.mark.parametrize("n_classes", [2, 4])
+@pytest.mark.parametrize("seed", range(3))
+def test_evidence_of_a_pair_term_by_term(n_classes, seed):
+    rng = np.random.default_rng(seed)
+    cells = rng.integers(0, 6, (6, n_classes)) * (rng.random((6, n_classes)) < 0.7)
+    cells[rng.integers(6)] = 0
+    cells[(np.arange(n_classes) * 5) % 6, np.arange(n_classes)] += 1
+    fields = {"classes": tuple("abcd"[:n_classes]), "cost": 0.0, "null_cost": 0.0, "optimal": False}
+    partitions = tuple(
+        IntervalPartition(
+            name=name, counts=np.ones((len(bounds) + 1, n_classes), int), bounds=bounds, **fields
+        )
+        for name, bounds in (("x", (1.0,)), ("y", (1.0, 2.0)))
+    )
+    pair = PairEvidence(partitions, cells)
+    table, without = naive.pair_evidence(cells.tolist(), 3)
+    np.testing.assert_allclose(pair.table[:-1], table, atol=1e-12)
+    np.testing.assert_array_equal(pair.table[-1], 0.0)
+    own, shift = pair.table_without_the_row, pair.shift_without_the_row
+    for cell, of_cell in enumerate(without):
+        if not cells[cell].any():
+            np.testing.assert_allclose(pair.table[cell], 0.0, atol=1e-12)
+        for j, evidence in enumerate(of_cell):
+            if evidence is None:
+                continue
+            assert own[cell, j] == pytest.approx(evidence[j], abs=1e-12)
+            for w in set(range(n_classes)) - {j}:
+                assert pair.table[cell, w] + shift[cell, j] == pytest.approx(evidence[w], abs=1e-12)
+
+
+def test_a_pair_is_found_weighted_explained_and_saved(tmp_path):
+    X, y = crossed()
+    held_out, truth = crossed(3000, seed=1)
+    alone = NaiveBayesClassifier().fit(X, y)
+    classifier = NaiveBayesClassifier(pairs="auto").fit(X, y)
+    (pair,) = classifier.pairs_
+    assert set(pair.names) == {"a", "word"}
+    assert classifier.score(held_out, truth) > alone.score(held_out, truth) + 0.2
+    assert classifier.model_.used_names == ["a", "b", "word"]
+
+    evidence = classifier.explain(held_out)
+    assert evidence.shape == (3000, 5, 3)
+    scores = evidence.sum(axis=1) + np.log(np.unique(y, return_counts=True)[1] / len(y))
+    scores -= np.log(np.exp(scores).sum(axis=1, keepdims=True))
+    np.testing.assert_allclose(scores, classifier.predict_log_proba(held_out), atol=1e-12)
+    reasons = classifier.model_.reasons({"a": [0.9], "b": [0.1], "noise": [0.5], "word": ["v"]})
+    assert " and " in reasons[0][0]
+    assert "a > " in reasons[0][0]
+
+    save(classifier, tmp_path / "model.json")
+    loaded = load(tmp_path / "model.json")
+    assert loaded == classifier.model_
+    np.testing.assert_array_equal(loaded.predict_proba(held_out), classifier.predict_proba(held_out))
+    for word in ("u", None, "never seen"):
+        row = {"a": 0.2, "b": float("nan"), "word": word}
+        columns = {name: [value] for name, value in row.items()}
+        np.testing.assert_allclose(loaded.predict_proba(row), loaded.predict_proba(columns), rtol=1e-12)
+    unseen = loaded.explain({"a": [0.2], "b": [0.5], "noise": [0.1], "word": ["never seen"]})
+    np.testing.assert_array_equal(unseen[0, 4], 0.0)
+
+
+def test_files_without_pairs_are_read():
+    X, y = crossed(200)
+    model = NaiveBayesClassifier().fit(X, y).model_
+    plain = model.to_dict()
+    del plain["pairs"]
+    assert NaiveBayes.from_dict(plain) == model
+
+
+def test_pairs_do_not_depend_on_row_order_threads_or_how_rows_are_repeated():
+    X, y = crossed(600)
+    found = NaiveBayesClassifier(pairs="auto").fit(X, y).predict_proba(X)
+    shuffle = np.random.default_rng(1).permutation(len(y))
+    other = NaiveBayesClassifier(pairs="auto", n_jobs=2).fit(X.iloc[shuffle], y[shuffle])
+    np.testing.assert_array_equal(other.predict_proba(X), found)
+    times = np.random.default_rng(0).integers(0, 3, len(y))
+    weighted = NaiveBayesClassifier(pairs=2).fit(X, y, sample_weight=times)
+    rows = np.repeat(np.arange(len(y)), times)
+    repeated = NaiveBayesClassifier(pairs=2).fit(X.iloc[rows], y[rows])
+    assert weighted.pairs_
+    np.testing.assert_allclose(weighted.predict_proba(X), repeated.predict_proba(X), rtol=1e-9)
+
+
+def test_pairs_searched_on_some_of_the_rows_are_counted_on_all(monkeypatch):
+    X, y = crossed(900)
+    monkeypatch.setattr("damier.fit.pairs.PAIRED_ROWS", 500)
+    shuffle = np.random.default_rng(1).permutation(len(y))
+    one = NaiveBayesClassifier(pairs=1).fit(X, y)
+    other = NaiveBayesClassifier(pairs=1).fit(X.iloc[shuffle], y[shuffle])
+    (pair,) = one.pairs_
+    assert pair.counts.sum() == 900
+    np.testing.assert_array_equal(one.predict_proba(X), other.predict_proba(X))
+    times = np.full(len(y), 2)
+    weighted = NaiveBayesClassifier(pairs=1).fit(X, y, sample_weight=times)
+    assert weighted.pairs_[0].counts.sum() == 1800
+
+
+def test_noise_has_no_pair_and_one_column_neither():
+    rng = np.random.default_rng(0)
+    X, y = rng.random((400, 8)), rng.integers(0, 2, 400)
+    assert NaiveBayesClassifier(pairs="auto").fit(X, y).pairs_ == ()
+    assert NaiveBayesClassifier(pairs="auto").fit(X[:, :1], y).pairs_ == ()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"averaging": None}, 'set averaging="convex", or pairs=None'),
+        ({"averaging": "compression"}, 'set averaging="convex", or pairs=None'),
+        ({"group_classes": True}, "group_classes=True groups them: set pairs=None"),
+    ],
+)
+def test_pairs_that_cannot_be_weighted_are_refused(options, message):
+    X, y = crossed(60)
+    with pytest.raises(ValueError, match=message):
+        NaiveBayesClassifier(pairs="auto", **options).fit(X, y)

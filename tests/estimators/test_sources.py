@@ -148,6 +148,15 @@ def test_naive_bayes_is_weighted_on_a_sample(rows):
     assert np.allclose(found.predict_proba(X), expected.predict_proba(X), atol=0.02)
 
 
+def test_pairs_are_counted_on_the_sample(rows):
+    u, v = (rows.column(name).to_numpy() for name in ("wave", "noise"))
+    crossed = rows.select(["wave", "noise", "word"]).append_column("label", pa.array((u > 0.4) ^ (v > 0.2)))
+    found = damier.NaiveBayesClassifier(memory_limit=0, pairs="auto").fit(relation(crossed), "label")
+    assert [set(pair.names) for pair in found.pairs_] == [{"wave", "noise"}]
+    assert found.pairs_[0].counts.sum() == found.source_.sample_rows
+    assert found.score(crossed.drop_columns("label"), crossed.column("label").to_numpy()) > 0.99
+
+
 def test_rows_order_files_threads_and_batches_do_not_matter(rows, tmp_path, monkeypatch):
     names = [*FEATURES, "label"]
     whole = rows.select(names)

@@ -90,7 +90,9 @@ def answer_kinds(model: Any, *, explain: bool = False) -> list[tuple[str, type]]
 
 def used_columns(model: Any) -> list[str] | None:
     """Return the columns that a model looks at, or None if it does not score row by row."""
-    if isinstance(model, (NaiveBayes, NaiveBayesRegression)):
+    if isinstance(model, NaiveBayes):
+        return model.used_names
+    if isinstance(model, NaiveBayesRegression):
         return [variable.name for variable in model.variables if variable.informs]
     if isinstance(model, LinfModel):
         return [column.name for column in model.columns]

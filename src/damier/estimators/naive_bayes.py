@@ -18,7 +18,7 @@ from damier.estimators._base import (
 )
 from damier.estimators._sklearn import Interval, StrOptions, fit_context
 from damier.estimators._sources import Opened, refuse_for_sources
-from damier.fit.naive_bayes import Averaging, EvidenceOf, fit_naive_bayes
+from damier.fit.naive_bayes import Averaging, EvidenceOf, Pairs, fit_naive_bayes, refuse_pairs
 from damier.fit.partitions import Search, SemiSupervised
 from damier.fit.sources import MAX_VALUES, FittedColumns, fit_source_naive_bayes
 from damier.intake.table import FloatArray
@@ -50,6 +50,11 @@ class NaiveBayesClassifier(WithSummary, TableClassifier):
         probability: where rows are few the steps of the best partition are smoothed. ``"best"`` is the
         evidence of the best partition alone. The partition shown is the best one either way. Where classes
         are grouped the evidence is that of the best partitions.
+    pairs : "auto", int or None, default=None
+        Add the evidence of pairs of variables that act together: that of the cells of a grid over the two,
+        beyond what both say alone. Pairs whose grid pays for itself are weighted together with the variables;
+        ``"auto"`` takes as many as there are columns at most, a number so many. They are found among the 40
+        columns of highest level, on at most 20,000 rows. Needs ``averaging="convex"``.
     semi_supervised : {"criterion", "bounds"} or None, default=None
         Use the rows without a label (-1 for integers, else a missing value) to cut numbers, as in
         :class:`MODLDiscretizer`; all else is estimated on the labeled rows.
@@ -63,7 +68,8 @@ class NaiveBayesClassifier(WithSummary, TableClassifier):
     memory_limit : int or str, optional
         Where X is a source: bytes that the fit may take, or a size such as ``"8GB"``; 4 GB by default. A
         table of up to a quarter of it is read into memory and fitted there. A larger one is partitioned from
-        counts of all its rows; its evidence is averaged and weighted on a sample of a million rows.
+        counts of all its rows; its evidence is averaged and weighted, and its pairs are counted, on a sample
+        of a million rows.
     max_values : int, default=1_000_000
         Where X is a source: how many values of a column the model lists, the most frequent ones. The others
         take part in the search, and score as unseen.
@@ -84,6 +90,8 @@ class NaiveBayesClassifier(WithSummary, TableClassifier):
         Weight of each column's evidence, the mean over the classes.
     class_weights_ : array of shape (n_features, n_classes)
         Weight of each column's evidence for each class.
+    pairs_ : tuple of damier.models.PairEvidence
+        The pairs that have a weight: ``names``, ``weight``, ``class_weights``, ``partitions``, ``counts``.
     feature_importances_ : array of shape (n_features,)
         Weight times level, scaled to sum to one (all zero when no column informs about the target).
     model_ : damier.models.NaiveBayes
@@ -118,6 +126,7 @@ class NaiveBayesClassifier(WithSummary, TableClassifier):
         "group_classes": ["boolean"],
         "averaging": [StrOptions({"convex", "compression"}), None],
         "evidence": [StrOptions({"posterior", "best"})],
+        "pairs": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left"), None],
         "semi_supervised": [StrOptions({"criterion", "bounds"}), None],
         "average_starts": ["boolean"],
         "search": [StrOptions({"auto", "greedy", "exact"})],
@@ -136,6 +145,7 @@ class NaiveBayesClassifier(WithSummary, TableClassifier):
         group_classes: bool = False,
         averaging: Averaging = "convex",
         evidence: EvidenceOf = "posterior",
+        pairs: Pairs = None,
         semi_supervised: SemiSupervised = None,
         average_starts: bool = True,
         search: Search = "auto",
@@ -147,6 +157,7 @@ class NaiveBayesClassifier(WithSummary, TableClassifier):
         self.group_classes = group_classes
         self.averaging = averaging
         self.evidence = evidence
+        self.pairs = pairs
         self.semi_supervised = semi_supervised
         self.average_starts = average_starts
         self.search = search
@@ -201,6 +212,7 @@ class NaiveBayesClassifier(WithSummary, TableClassifier):
             group_classes=self.group_classes,
             averaging=self.averaging,
             evidence=self.evidence,
+            pairs=self.pairs,
             semi_supervised=self.semi_supervised,
             average_starts=self.average_starts,
             search=self.search,
@@ -214,6 +226,7 @@ class NaiveBayesClassifier(WithSummary, TableClassifier):
     def _fit_source(self, opened: Opened, progress: ProgressCallback | None) -> Self:
         """Partition each column of a source from counts, and weight them on a sample of the rows."""
         refuse_for_sources(self.group_classes, self.semi_supervised)
+        refuse_pairs(self.pairs, self.averaging)
         run = self._new_run(progress)
 
         def fit() -> tuple[NaiveBayes, FittedColumns, int | None]:
@@ -223,6 +236,7 @@ class NaiveBayesClassifier(WithSummary, TableClassifier):
                 opened.labels,
                 averaging=self.averaging,
                 evidence=self.evidence,
+                pairs=self.pairs,
                 search=self.search,
                 max_values=self.max_values,
                 run=run,
@@ -244,6 +258,7 @@ class NaiveBayesClassifier(WithSummary, TableClassifier):
         self.levels_ = {v.name: v.partition.level for v in variables}
         self.weights_ = np.array([v.weight for v in variables])
         n_classes = len(self.classes_)
+        self.pairs_ = self.model_.pairs
         self.class_weights_ = np.array([np.broadcast_to(v.multiplier, n_classes) for v in variables])
         return self
 
@@ -293,7 +308,7 @@ class NaiveBayesClassifier(WithSummary, TableClassifier):
 
         Positive evidence makes the class more probable, negative less; zero is neutral. Added to the
         log-frequencies of the classes, the evidence of all variables gives ``predict_log_proba`` up to one
-        constant per row.
+        constant per row. Pairs of variables, if there are any, follow the variables.
 
         Parameters
         ----------
@@ -301,7 +316,7 @@ class NaiveBayesClassifier(WithSummary, TableClassifier):
 
         Returns
         -------
-        array of shape (n_samples, n_features, n_classes)
+        array of shape (n_samples, n_features + n_pairs, n_classes)
         """
         table = self._read_scored(X)
         explained: FloatArray = self.model_.explain(table)

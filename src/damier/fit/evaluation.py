@@ -92,7 +92,7 @@ def cross_validated_scores(
         training.append(_Rows(kept, target, codes, np.arange(rows.size)))
         by_fold.append([training[-1].evidence(k, best) for k, best in enumerate(partitions)])
 
-    def weight(fold: int) -> list[VariableEvidence]:
+    def weight(fold: int) -> Sequence[VariableEvidence]:
         return weight_variables(by_fold[fold], training[fold].table, training[fold].target, run=run)
 
     weighted = run.map(weight, range(n_folds + 1), text="Weighting the folds")

@@ -10,14 +10,16 @@ import numpy as np
 
 from damier.fit.averaged import Evidence, best_evidence, evidence_of_column
 from damier.fit.class_groups import joint_partitions, refuse_grouped_semi_supervision
+from damier.fit.pairs import fit_pair_evidence
 from damier.fit.partitions import Search, SemiSupervised, labeled_rows, partition_column
 from damier.intake import Column, Table, Target
 from damier.intake.table import IntArray
-from damier.models import NaiveBayes, Partition, VariableEvidence
+from damier.models import NaiveBayes, PairEvidence, Partition, VariableEvidence
 from damier.search.run import Run
 
 Averaging = Literal["convex", "compression"] | None
 EvidenceOf = Literal["posterior", "best"]
+Pairs = Literal["auto"] | int | None
 
 
 def fit_naive_bayes(
@@ -28,6 +30,7 @@ def fit_naive_bayes(
     group_classes: bool = False,
     averaging: Averaging = "convex",
     evidence: EvidenceOf = "posterior",
+    pairs: Pairs = None,
     semi_supervised: SemiSupervised = None,
     average_starts: bool = True,
     search: Search = "auto",
@@ -44,7 +47,7 @@ def fit_naive_bayes(
         Two classes or more; rows without a label only where ``semi_supervised`` is set.
     weights : array of shape (n_rows,), optional
         Whole frequencies of the rows.
-    group_classes, averaging, evidence, semi_supervised, average_starts, search, n_starts
+    group_classes, averaging, evidence, pairs, semi_supervised, average_starts, search, n_starts
         As in :class:`damier.NaiveBayesClassifier`.
     run : Run
         Columns are shared among its threads. If it is stopped while the columns are weighted, the weights
@@ -68,6 +71,7 @@ def fit_naive_bayes(
     [2.0, 0.0]
     """
     refuse_grouped_semi_supervision(group_classes, semi_supervised)
+    refuse_pairs(pairs, averaging, group_classes=group_classes)
     known, labeled, labeled_weights = labeled_rows(target, weights)
     rows = table if known.size == table.n_rows else table.take(known)
 
@@ -87,8 +91,28 @@ def fit_naive_bayes(
         return best_evidence(found)
 
     found = run.map(evidence_of, range(table.n_columns), text="Partitioning columns")
-    variables = weight_variables(found, rows, labeled, labeled_weights, averaging=averaging, run=run)
-    return naive_bayes(variables, labeled, labeled_weights)
+    variables, taken = weight_with_pairs(
+        found, rows, labeled, labeled_weights, averaging=averaging, pairs=pairs, run=run
+    )
+    return naive_bayes(variables, labeled, labeled_weights, taken)
+
+
+def refuse_pairs(pairs: Pairs, averaging: Averaging, *, group_classes: bool = False) -> None:
+    """Refuse pairs where their evidence cannot be weighted.
+
+    >>> refuse_pairs("auto", None)
+    Traceback (most recent call last):
+        ...
+    ValueError: pairs are weighted together with the columns: set averaging="convex", or pairs=None.
+    """
+    if pairs is not None and averaging != "convex":
+        raise ValueError(
+            'pairs are weighted together with the columns: set averaging="convex", or pairs=None.'
+        )
+    if pairs is not None and group_classes:
+        raise ValueError(
+            "a pair's grid has classes one by one, and group_classes=True groups them: set pairs=None."
+        )
 
 
 def weigh_partitions(
@@ -110,15 +134,25 @@ def weigh_partitions(
 
 
 def weight_variables(
+    found: Sequence[Evidence], table: Table, target: Target, weights: IntArray | None = None, *, run: Run
+) -> Sequence[VariableEvidence]:
+    """Give each variable convex weights, as `weight_with_pairs` does."""
+    return weight_with_pairs(found, table, target, weights, run=run)[0]
+
+
+def weight_with_pairs(
     found: Sequence[Evidence],
     table: Table,
     target: Target,
     weights: IntArray | None = None,
     *,
     averaging: Averaging = "convex",
+    pairs: Pairs = None,
     run: Run,
-) -> list[VariableEvidence]:
+) -> tuple[tuple[VariableEvidence, ...], tuple[PairEvidence, ...]]:
     """Give each variable the weight of its evidence; one that does not inform has the weight zero.
+
+    Pairs of variables are found and weighted in the same problem; those that add nothing are left out.
 
     Parameters
     ----------
@@ -128,12 +162,14 @@ def weight_variables(
         The rows that the variables were fitted to, or some of them; each has a label.
     averaging : {"convex", "compression"} or None
         How they are weighted. None gives each the weight one.
+    pairs : "auto", int or None
+        Pairs at most, as many as columns with "auto"; only where ``averaging`` is ``"convex"``.
     run : Run
         Stops the search of the weights.
     """
     variables = [evidence.variable for evidence in found]
     if averaging is None:
-        return variables
+        return tuple(variables), ()
     from damier.search.class_weights import convex_weights
     from damier.search.weights import compression_weights
 
@@ -144,23 +180,42 @@ def weight_variables(
     parts = [v.apply(table.columns[k]).astype(np.int32) for k, v in zip(informing, chosen, strict=True)]
     tables, own = [v.table for v in chosen], [found[k].own for k in informing]
     log_prior = np.log(counts / counts.sum())
+    taken: list[PairEvidence] = []
+    if pairs is not None:
+        best = [variable.partition for variable in variables]
+        taken, price = fit_pair_evidence(
+            table, target, best, weights, most=None if pairs == "auto" else pairs, run=run
+        )
+        parts += [pair.rows_of(table).astype(np.int32) for pair in taken]
+        tables += [pair.table for pair in taken]
+        own += [pair.table_without_the_row for pair in taken]
     if informing and averaging == "compression":
         one_each = compression_weights(parts, tables, own, target.codes, log_prior, weights, run=run)
         by_class[informing] = one_each[:, np.newaxis]
-    elif informing:
-        shifts = [found[k].shift for k in informing]
-        by_class[informing] = convex_weights(
-            parts, tables, own, shifts, target.codes, log_prior, weights, run=run
+    elif tables:
+        shifts = [found[k].shift for k in informing] + [pair.shift_without_the_row for pair in taken]
+        surcharge = np.repeat([0.0, price], [len(informing), len(taken)]) if taken else None
+        weighted = convex_weights(
+            parts, tables, own, shifts, target.codes, log_prior, weights, surcharge=surcharge, run=run
         )
-    return [
+        by_class[informing] = weighted[: len(informing)]
+        taken = [
+            replace(pair, weight=float(w.mean()), class_weights=w)
+            for pair, w in zip(taken, weighted[len(informing) :], strict=True)
+            if w.any()
+        ]
+    return tuple(
         replace(v, weight=float(w.mean()), class_weights=w if averaging == "convex" else None)
         for v, w in zip(variables, by_class, strict=True)
-    ]
+    ), tuple(taken)
 
 
 def naive_bayes(
-    variables: Sequence[VariableEvidence], target: Target, weights: IntArray | None = None
+    variables: Sequence[VariableEvidence],
+    target: Target,
+    weights: IntArray | None = None,
+    pairs: Sequence[PairEvidence] = (),
 ) -> NaiveBayes:
     """Return the model of variables and of the classes of the rows they were fitted to."""
     counts = np.bincount(target.codes, weights=weights, minlength=target.n_classes).astype(np.int64)
-    return NaiveBayes(tuple(target.classes.tolist()), counts, tuple(variables))
+    return NaiveBayes(tuple(target.classes.tolist()), counts, tuple(variables), tuple(pairs))

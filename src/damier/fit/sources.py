@@ -11,7 +11,7 @@ import numpy as np
 
 from damier.criteria import discretization_cost, grouping_cost, log_bell_table
 from damier.fit.averaged import Evidence, best_evidence, evidence_of_column
-from damier.fit.naive_bayes import Averaging, EvidenceOf, weight_variables
+from damier.fit.naive_bayes import Averaging, EvidenceOf, Pairs, weight_with_pairs
 from damier.fit.partitions import Search
 from damier.intake import Target, as_categorical
 from damier.intake.engines.prebins import CHANGED, Counts
@@ -385,6 +385,7 @@ def fit_source_naive_bayes(
     *,
     averaging: Averaging = "convex",
     evidence: EvidenceOf = "posterior",
+    pairs: Pairs = None,
     search: Search = "auto",
     max_values: int = MAX_VALUES,
     sample_rows: int = SAMPLE_ROWS,
@@ -393,7 +394,8 @@ def fit_source_naive_bayes(
 ) -> tuple[NaiveBayes, FittedColumns, int | None]:
     """Partition each column of a source, then average and weight the evidence on a sample of its rows.
 
-    A categorical column of which the sample lacks a value keeps the evidence of its best partition.
+    A categorical column of which the sample lacks a value keeps the evidence of its best partition. Pairs are
+    found and counted on the sample.
 
     Returns
     -------
@@ -418,11 +420,13 @@ def fit_source_naive_bayes(
                 return evidence_of_column(table, k, target, best, weights)
 
             found = run.map(averaged, range(table.n_columns))
-        variables = weight_variables(found, table, target, weights, averaging=averaging, run=run)
+        variables, taken = weight_with_pairs(
+            found, table, target, weights, averaging=averaging, pairs=pairs, run=run
+        )
     else:
-        variables = [held.variable for held in found]
+        variables, taken = tuple(held.variable for held in found), ()
     classes = tuple(labels.classes.tolist())
-    return NaiveBayes(classes, labels.counts, tuple(variables)), fitted, n_sampled
+    return NaiveBayes(classes, labels.counts, variables, taken), fitted, n_sampled
 
 
 def _all_met(best: GroupPartition, column: Column) -> bool:

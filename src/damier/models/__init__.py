@@ -30,6 +30,7 @@ HOME_OF = {
     "Explanation": "damier.models.naive_bayes_regression",
     "NaiveBayesRegression": "damier.models.naive_bayes_regression",
     "TargetEvidence": "damier.models.naive_bayes_regression",
+    "PairEvidence": "damier.models.pair_evidence",
     "GroupPartition": "damier.models.partition",
     "IntervalPartition": "damier.models.partition",
     "Partition": "damier.models.partition",
@@ -64,6 +65,7 @@ __all__ = [
     "Model",
     "NaiveBayes",
     "NaiveBayesRegression",
+    "PairEvidence",
     "Partition",
     "RegressionGrid",
     "RegressorModel",
@@ -85,6 +87,7 @@ if TYPE_CHECKING:
     from damier.models.linf import Cover, DecisionPath, LinfModel
     from damier.models.naive_bayes import AveragedEvidence, NaiveBayes, VariableEvidence
     from damier.models.naive_bayes_regression import Explanation, NaiveBayesRegression, TargetEvidence
+    from damier.models.pair_evidence import PairEvidence
     from damier.models.partition import GroupPartition, IntervalPartition, Partition
     from damier.models.regression_grid import RegressionGrid
     from damier.models.regressor import Distribution, RegressorModel

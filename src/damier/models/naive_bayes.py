@@ -29,6 +29,7 @@ from damier.models.codec import (
 from damier.models.encoding import check_names
 from damier.models.evidence import PartitionEvidence
 from damier.models.notebook import bar_table, counted, level_bar
+from damier.models.pair_evidence import PairEvidence
 from damier.models.partition import IntervalPartition, Partition
 
 if TYPE_CHECKING:
@@ -236,13 +237,17 @@ class NaiveBayes(ClassifierModel):
         Training rows of each class.
     variables : tuple of VariableEvidence
         In column order.
+    pairs : tuple of PairEvidence, default=()
+        What pairs of the variables say beyond the two.
     """
 
     classes: Values
     class_counts: Counts
     variables: tuple[VariableEvidence, ...]
+    pairs: tuple[PairEvidence, ...] = ()
 
     model: ClassVar[str] = "naive_bayes"
+    later_fields = ("pairs",)
 
     def _check(self) -> None:
         check_shape(self, "class_counts", len(self.classes))
@@ -252,12 +257,19 @@ class NaiveBayes(ClassifierModel):
         for i, variable in enumerate(self.variables):
             if variable.partition.classes != self.classes:
                 raise FieldError(f"variables[{i}]", "other classes than those of the model")
+        names = {variable.name for variable in self.variables}
+        for i, pair in enumerate(self.pairs):
+            if pair.partitions[0].classes != self.classes:
+                raise FieldError(f"pairs[{i}]", "other classes than those of the model")
+            if not names.issuperset(pair.names):
+                raise FieldError(f"pairs[{i}]", f"not of two variables of the model: {pair.name}")
 
     def _described(self) -> str:
         used = sum(v.informs for v in self.variables)
+        pairs = f" and {counted(len(self._used_pairs), 'pair')}" if self.pairs else ""
         return (
             f"{counted(len(self.classes), 'class')}, "
-            f"{used:,} of {counted(len(self.variables), 'column')} used"
+            f"{used:,} of {counted(len(self.variables), 'column')}{pairs} used"
         )
 
     def _repr_html_(self) -> str:
@@ -279,8 +291,18 @@ class NaiveBayes(ClassifierModel):
         """Positions of the variables that inform: the others are not looked at."""
         return [k for k, variable in enumerate(self.variables) if variable.informs]
 
+    @cached_property
+    def _used_pairs(self) -> list[PairEvidence]:
+        return [pair for pair in self.pairs if pair.informs]
+
+    @cached_property
+    def used_names(self) -> list[str]:
+        """Columns that are looked at, in order: of variables that inform, alone or in a pair."""
+        paired = {name for pair in self._used_pairs for name in pair.names}
+        return [v.name for v in self.variables if v.informs or v.name in paired]
+
     def _read(self, X: Any) -> Table:
-        return read_used(X, [variable.name for variable in self.variables], self._used_names)
+        return read_used(X, [variable.name for variable in self.variables], self.used_names)
 
     def predict_proba(self, X: Any) -> FloatArray:
         """Probability of each class for each row; each row sums to one."""
@@ -312,25 +334,27 @@ class NaiveBayes(ClassifierModel):
         return predicted
 
     def reasons(self, X: Any, n: int = 3) -> list[list[str]]:
-        """Say which variables speak most for the predicted class of each row.
+        """Say which variables, and pairs of them, speak most for the predicted class of each row.
 
         A variable speaks for it by the factor by which its part raises the odds of that class against the
         next most probable one. Only factors above 1 are reasons: there may be fewer than ``n``.
         """
         table = self._read(X)
-        active = [self.variables[k] for k in self._used]
-        if not active or len(self.classes) < 2:
+        active = [self.variables[k].partition for k in self._used]
+        if not (active or self._used_pairs) or len(self.classes) < 2:
             return [[] for _ in range(table.n_rows)]
-        parts = [variable.apply(column) for variable, column in zip(active, table, strict=True)]
-        shown = [variable.partition.apply(column) for variable, column in zip(active, table, strict=True)]
-        written = [[v.partition.condition(p) for p in range(v.partition.n_parts)] for v in active]
+        shown = [partition.apply(table[partition.name]) for partition in active]
+        shown += [pair.rows_of(table) for pair in self._used_pairs]
+        written = [[p.condition(part) for part in range(p.n_parts)] for p in active]
+        written += [[pair.condition(cell) for cell in range(len(pair.counts))] for pair in self._used_pairs]
+        rows_of = self._rows_of(table)
         reasons: list[list[str]] = []
-        for rows, scores in self._scored(table):
+        for rows, scores in self._scored(table, rows_of):
             best, second = np.argsort(-scores, axis=1, kind="stable")[:, :2].T
-            gains = np.empty((len(scores), len(active)))
-            for k, variable in enumerate(active):
-                evidence = variable.scores[parts[k][rows]]
-                every = np.arange(len(scores))
+            gains = np.empty((len(scores), len(rows_of)))
+            every = np.arange(len(scores))
+            for k, (held, weighted) in enumerate(zip(rows_of, self._weighted, strict=True)):
+                evidence = weighted[held[rows]]
                 gains[:, k] = evidence[every, best] - evidence[every, second]
             strongest = np.argsort(-gains, axis=1, kind="stable")[:, :n]
             for i, chosen in enumerate(strongest.tolist()):
@@ -345,46 +369,51 @@ class NaiveBayes(ClassifierModel):
         return reasons
 
     def explain(self, X: Any) -> FloatArray:
-        """Evidence each variable brings to each class, row by row: rows x variables x classes.
+        """Evidence each variable brings to each class, row by row: rows x (variables, then pairs) x classes.
 
-        The log-frequencies of the classes plus the sum over the variables are the scores, equal to the
-        log-probabilities up to one constant per row.
+        The log-frequencies of the classes plus the sum over the variables and pairs are the scores, equal to
+        the log-probabilities up to one constant per row.
         """
         table = self._read(X)
-        evidence = np.zeros((table.n_rows, len(self.variables), len(self.classes)))
-        for k, column in zip(self._used, table, strict=True):
-            variable = self.variables[k]
-            evidence[:, k] = variable.scores[variable.apply(column)]
+        evidence = np.zeros((table.n_rows, len(self.variables) + len(self.pairs), len(self.classes)))
+        paired = [len(self.variables) + i for i, pair in enumerate(self.pairs) if pair.informs]
+        for k, rows, scores in zip([*self._used, *paired], self._rows_of(table), self._weighted, strict=True):
+            evidence[:, k] = scores[rows]
         return evidence
 
     @cached_property
     def _weighted(self) -> list[FloatArray]:
-        """Weighted evidence of each variable that informs."""
-        return [self.variables[k].scores for k in self._used]
+        """Weighted evidence of each variable that informs, then of each pair."""
+        return [self.variables[k].scores for k in self._used] + [pair.scores for pair in self._used_pairs]
 
-    @cached_property
-    def _used_names(self) -> list[str]:
-        return [self.variables[k].name for k in self._used]
+    def _rows_of(self, table: Table) -> list[IntArray]:
+        """Row of each of the tables of `_weighted` for each row of a table."""
+        active = (self.variables[k] for k in self._used)
+        rows = [variable.apply(table[variable.name]) for variable in active]
+        return rows + [pair.rows_of(table) for pair in self._used_pairs]
 
     def _row_scores(self, X: Any) -> FloatArray | None:
         """Scores of one row given as a dict, without a table of one row; None where X is something else."""
-        values = row_values(X, self._used_names)
+        values = row_values(X, self.used_names)
         if values is None:
             return None
+        of = dict(zip(self.used_names, values, strict=True))
+        found = [v.part_of(of[v.name]) for v in (self.variables[k] for k in self._used)]
+        found += [pair.row_of(*(of[name] for name in pair.names)) for pair in self._used_pairs]
         scores = self._log_prior.copy()
-        for k, value, evidence in zip(self._used, values, self._weighted, strict=True):
-            scores += evidence[self.variables[k].part_of(value)]
+        for row, evidence in zip(found, self._weighted, strict=True):
+            scores += evidence[row]
         return scores[None]
 
-    def _scored(self, table: Table) -> Iterator[tuple[slice, FloatArray]]:
+    def _scored(
+        self, table: Table, rows_of: list[IntArray] | None = None
+    ) -> Iterator[tuple[slice, FloatArray]]:
         """Scores of successive slices of the rows."""
-        active = [self.variables[k] for k in self._used]
-        parts = [variable.apply(column) for variable, column in zip(active, table, strict=True)]
-        tables = self._weighted
+        found = self._rows_of(table) if rows_of is None else rows_of
         size = max(1, _CHUNK_CELLS // len(self.classes))
         for start in range(0, table.n_rows, size):
             rows = slice(start, min(start + size, table.n_rows))
             scores = np.tile(self._log_prior, (rows.stop - rows.start, 1))
-            for part, evidence in zip(parts, tables, strict=True):
-                scores += evidence.take(part[rows], axis=0, mode="wrap")
+            for held, evidence in zip(found, self._weighted, strict=True):
+                scores += evidence.take(held[rows], axis=0, mode="wrap")
             yield rows, scores

@@ -108,6 +108,7 @@ def convex_weights(
     log_prior: FloatArray,
     row_weight: npt.NDArray[np.integer] | None = None,
     *,
+    surcharge: FloatArray | None = None,
     max_cells: int = 2_000_000,
     run: Run,
 ) -> FloatArray:
@@ -129,6 +130,8 @@ def convex_weights(
         Log-frequencies of the classes.
     row_weight
         Whole frequencies of the rows.
+    surcharge
+        Price of the mean weight of each variable beyond that of all, in nats.
     max_cells
         Distinct rows times classes at most; of a larger table a subset of the rows, chosen by their content
         and not by their order, is used instead.
@@ -160,6 +163,7 @@ def convex_weights(
         own=problem.own_table,
         shift=np.concatenate([shifts[k] for k in order]),
     )
+    extra = np.zeros((n_variables, 1)) if surcharge is None else surcharge[order, np.newaxis]
     variable_of = np.repeat(np.arange(n_variables), np.diff(problem.first))
     weighted = np.empty((len(problem.table) + 1, n_classes))
 
@@ -170,8 +174,8 @@ def convex_weights(
         loss = loss_and_slopes(rows, problem.log_prior, weights, weighted, slopes)
         mean = weights.mean(axis=1, keepdims=True)
         apart = weights - mean
-        loss += _PRICE * mean.sum() + _SPREAD / 2 * (apart * apart).sum()
-        slopes += _PRICE / n_classes + _SPREAD * apart
+        loss += _PRICE * mean.sum() + (extra * mean).sum() + _SPREAD / 2 * (apart * apart).sum()
+        slopes += (_PRICE + extra) / n_classes + _SPREAD * apart
         return float(loss), slopes.ravel()
 
     def stop_if_asked(_: object) -> None:

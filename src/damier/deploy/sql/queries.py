@@ -24,6 +24,7 @@ from damier.models import (
     LinfModel,
     NaiveBayes,
     NaiveBayesRegression,
+    PairEvidence,
     Partition,
     RegressionGrid,
     RegressorModel,
@@ -175,13 +176,19 @@ def _write_parts_as(plan: Plan, model: Any, encode: Encode) -> exp.Select:
 
 
 def _write_evidence(
-    plan: Plan, partitions: Sequence[Partition], tables: Sequence[Any], names: Sequence[str]
+    plan: Plan,
+    partitions: Sequence[Partition],
+    tables: Sequence[Any],
+    names: Sequence[str],
+    pairs: Sequence[PairEvidence] = (),
 ) -> exp.Select:
-    _score_parts(plan, partitions)
+    _score_parts(plan, partitions, pairs)
+    reached = [_reached(p, table) for p, table in zip(partitions, tables, strict=True)]
+    reached += [_pair_rows(pair, pair.scores) for pair in pairs]
     trees = [
         plan.writer.look_up(plan.writer.column(plan.own(f"p{i}")), column)
-        for i, (partition, table) in enumerate(zip(partitions, tables, strict=True))
-        for column in _reached(partition, table).T.tolist()
+        for i, table in enumerate(reached)
+        for column in table.T.tolist()
     ]
     return plan.step("", _named(plan, names, trees), last=True)
 
@@ -191,13 +198,46 @@ def _reached(partition: Partition, table: Any) -> Any:
     return table[:-1] if groups_of(partition) is None else table
 
 
-def _score_parts(plan: Plan, partitions: Sequence[Partition]) -> None:
-    """Add the steps that find the row of each variable's table, from 1; the last is for values never seen."""
-    _read_parts(plan, partitions)
+def _score_parts(plan: Plan, partitions: Sequence[Partition], pairs: Sequence[PairEvidence] = ()) -> None:
+    """Add the steps that find the row of each table, from 1: p0, p1, ..., variables first, then pairs.
+
+    The last row of a variable is for values never seen; `_pair_rows` has the rows of a pair.
+    """
+    writer = plan.writer
+    _read_parts(plan, [*partitions, *(p for pair in pairs for p in pair.partitions)])
     for i, partition in enumerate(partitions):
         _describe(plan, partition, 1, f"{plan.own(f'p{i}')} is")
-    items = [plan.part(p, plan.own(f"p{i}"), first=1, unseen=p.n_parts + 1) for i, p in enumerate(partitions)]
+    names = [plan.own(f"p{i}") for i in range(len(partitions) + len(pairs))]
+    items = [
+        plan.part(p, name, first=1, unseen=p.n_parts + 1)
+        for p, name in zip(partitions, names[: len(partitions)], strict=True)
+    ]
+    cells: list[tuple[Node, str]] = [(writer.column(name), name) for name in names[: len(partitions)]]
+    for i, (pair, name) in enumerate(zip(pairs, names[len(partitions) :], strict=True)):
+        plan.comments.append(f"{name}: cell of {pair.name}")
+        columns = []
+        for k, partition in enumerate(pair.partitions):
+            columns.append(plan.own(f"q{i}_{k}"))
+            items.append(plan.part(partition, columns[k], first=k, unseen=partition.n_parts + k))
+        first, second = (writer.cast(writer.column(c), writer.dialect.integer) for c in columns)
+        wide = exp.Mul(this=first, expression=writer.whole(_n_places(pair.partitions[1])))
+        cells.append((exp.Add(this=wide, expression=second), name))
     plan.step("parts", items)
+    if pairs:
+        plan.step("pairs", cells)
+
+
+def _n_places(partition: Partition) -> int:
+    """Count the parts, and where there are values never seen, one more for them."""
+    return partition.n_parts + (groups_of(partition) is not None)
+
+
+def _pair_rows(pair: PairEvidence, table: FloatArray) -> FloatArray:
+    """Return the rows of a pair's table by the places of its two parts; zero for a value never seen."""
+    first, second = pair.partitions
+    rows = np.zeros((_n_places(first), _n_places(second), table.shape[1]))
+    rows[: first.n_parts, : second.n_parts] = table[:-1].reshape(first.n_parts, second.n_parts, -1)
+    return rows.reshape(-1, table.shape[1])
 
 
 def _bayes_scores(plan: Plan, model: NaiveBayes) -> list[Node]:
@@ -205,13 +245,15 @@ def _bayes_scores(plan: Plan, model: NaiveBayes) -> list[Node]:
     writer = plan.writer
     active = [v for v in model.variables if v.informs]
     refined = [v.parts for v in active]
+    pairs = [pair for pair in model.pairs if pair.informs]
     tables = [_reached(p, v.scores) for p, v in zip(refined, active, strict=True)]
+    tables += [_pair_rows(pair, pair.scores) for pair in pairs]
     tables = [table[:, 1:] - table[:, :1] for table in tables]
     priors = (model._log_prior[1:] - model._log_prior[0]).tolist()
     names = [plan.own(f"s{j}") for j in range(1, len(model.classes))]
     zero = writer.number(0.0)
     if names:
-        found = _evidence_found(plan, refined, tables, len(names))
+        found = _evidence_found(plan, refined, tables, len(names), pairs)
         totals = [writer.total([writer.number(prior), *found[j]]) for j, prior in enumerate(priors)]
         plan.step("scores", list(zip(totals, names, strict=True)))
         of = ", ".join(f"{name} of {c}" for name, c in zip(names, model.classes[1:], strict=True))
@@ -223,14 +265,21 @@ def _bayes_scores(plan: Plan, model: NaiveBayes) -> list[Node]:
 
 
 def _evidence_found(
-    plan: Plan, partitions: Sequence[Partition], tables: Sequence[Any], n_columns: int
+    plan: Plan,
+    partitions: Sequence[Partition],
+    tables: Sequence[Any],
+    n_columns: int,
+    pairs: Sequence[PairEvidence] = (),
 ) -> list[list[Node]]:
-    """Add the steps that find rows of tables, and return the numbers of each column: one per table."""
+    """Add the steps that find rows of tables, and return the numbers of each column: one per table.
+
+    Tables of pairs follow those of the partitions.
+    """
     writer = plan.writer
     if not tables:
         return [[] for _ in range(n_columns)]
     names = [plan.own(f"v{i}") for i in range(len(tables))]
-    if n_columns == 1 and plan.lookup is None:
+    if n_columns == 1 and plan.lookup is None and not pairs:
         _read_parts(plan, partitions)
         chosen = []
         for name, partition, table in zip(names, partitions, tables, strict=True):
@@ -241,7 +290,7 @@ def _evidence_found(
             chosen.append((writer.choose_part(partition, column, values, unseen), name))
         plan.step("evidence", chosen)
         return [[writer.column(name) for name in names]]
-    _score_parts(plan, partitions)
+    _score_parts(plan, partitions, pairs)
     parts = [writer.column(plan.own(f"p{i}")) for i in range(len(tables))]
     if n_columns > 1 and writer.dialect.rows:
         rows = [writer.look_up_row(p, table.tolist()) for p, table in zip(parts, tables, strict=True)]
@@ -293,9 +342,10 @@ def _write_class(plan: Plan, scores: Sequence[Node], classes: Sequence[Any]) -> 
 
 
 def _bayes_evidence(plan: Plan, model: NaiveBayes) -> exp.Select:
-    names = distinct_names([f"{v.name}:{c}" for v in model.variables for c in model.classes])
+    terms = (*model.variables, *model.pairs)
+    names = distinct_names([f"{term.name}:{c}" for term in terms for c in model.classes])
     tables = [v.scores for v in model.variables]
-    return _write_evidence(plan, [v.parts for v in model.variables], tables, names)
+    return _write_evidence(plan, [v.parts for v in model.variables], tables, names, model.pairs)
 
 
 def _proba_names(classes: Sequence[Any]) -> list[str]:

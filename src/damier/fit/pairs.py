@@ -1,0 +1,132 @@
+"""Pairs of variables whose evidence a naive Bayes adds to that of the variables."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from damier.criteria import part_costs
+from damier.fit.grids import code_column, find_pairs
+from damier.intake import Table, Target
+from damier.intake.table import IntArray
+from damier.models import PairEvidence, Partition
+from damier.search.run import Run
+
+# Columns whose pairs are searched, those of highest level, and rows that they are searched on.
+PAIRED_COLUMNS = 40
+PAIRED_ROWS = 20_000
+# Pairs are searched as thoroughly as by `rank_pairs`, or a little less: there are many.
+_EFFORT = 1
+_RANKED = ("first", "second", "gain", "done")
+
+
+def fit_pair_evidence(
+    table: Table,
+    target: Target,
+    partitions: Sequence[Partition],
+    weights: IntArray | None = None,
+    *,
+    most: int | None = None,
+    run: Run,
+) -> tuple[list[PairEvidence], float]:
+    """Find the pairs of columns whose grid says more than the two columns do.
+
+    All pairs of at most 40 columns are looked at, on at most 20,000 rows, and the promising ones searched in
+    full. A pair is taken if what its grid saves beyond both columns pays for choosing it among all pairs. Its
+    cells are then counted on all rows.
+
+    Parameters
+    ----------
+    table, target
+        The columns, and classes for all rows.
+    partitions : sequence of Partition
+        The best partition of each column.
+    weights : array of shape (n_rows,), optional
+        Whole frequencies of the rows.
+    most : int, optional
+        Pairs at most; by default as many as there are columns.
+    run : Run
+        Threads that share the pairs. If it is stopped, the pairs found so far are taken.
+
+    Returns
+    -------
+    list of PairEvidence
+        The best pair first.
+    float
+        What the choice of one pair costs, in nats.
+    """
+    named = sorted(partitions, key=lambda partition: -partition.level)[:PAIRED_COLUMNS]
+    chosen = {partition.name: partition for partition in named}
+    columns = Table(tuple(c for c in table.columns if c.name in chosen), table.n_rows)
+    n_pairs = columns.n_columns * (columns.n_columns - 1) // 2
+    price = math.log(max(n_pairs, 1))
+    if n_pairs == 0:
+        return [], price
+    rows = _looked_at(columns, target, weights)
+    # On some of the rows classes may be missing, and columns have other partitions.
+    present, codes = np.unique(target.codes[rows], return_inverse=True)
+    if present.size < 2:
+        return [], price
+    labels = Target(codes.astype(np.int32), target.classes[present])
+    whole = rows.size < PAIRED_ROWS or rows.size == table.n_rows
+    found = find_pairs(
+        columns.take(rows),
+        labels,
+        partitions=chosen if whole else None,
+        effort=_EFFORT,
+        n_full=2 * columns.n_columns,
+        run=run,
+    )
+    taken = []
+    for first, second, gain, done in zip(*(found.ranked[k] for k in _RANKED), strict=True):
+        if not done or len(taken) == (columns.n_columns if most is None else most):
+            break
+        parts = found.grids[first, second].partitions
+        if gain * _null_cost(parts, labels) <= price or min(p.n_parts for p in parts) < 2:
+            continue
+        counts = _cells(columns, target, parts, weights)
+        # A value that the sample lacks is in no part: with many of them a class may have no cell.
+        if counts.sum(axis=(0, 1)).min() > 0:
+            classes = tuple(target.classes.tolist())
+            held = [replace(p, classes=classes, counts=counts.sum(axis=1 - k)) for k, p in enumerate(parts)]
+            taken.append(PairEvidence(tuple(held), counts.reshape(-1, target.n_classes)))
+    return taken, price
+
+
+def _null_cost(parts: Sequence[Partition], target: Target) -> float:
+    """Cost of two variables of one part each: what the gain of a pair is a share of."""
+    classes = np.bincount(target.codes, minlength=target.n_classes)
+    return sum(partition.null_cost for partition in parts) - float(part_costs(classes[np.newaxis]).sum())
+
+
+def _looked_at(table: Table, target: Target, weights: IntArray | None) -> IntArray:
+    """Return the rows on which pairs are searched, each as often as it counts: chosen by their content."""
+    from damier.search.grid.problem import canonical_rows
+
+    n_rows = table.n_rows
+    if weights is None and n_rows <= PAIRED_ROWS:
+        return np.arange(n_rows)
+    axes = [code_column(column).axis for column in table.columns]
+    order = canonical_rows(axes, target.codes, target.n_classes)[0]
+    if weights is not None:
+        total = int(weights.sum())
+        if total <= PAIRED_ROWS:
+            return np.repeat(order, weights[order])
+        # Every so many rows of those that the weights stand for.
+        places = (np.arange(PAIRED_ROWS) * total) // PAIRED_ROWS
+        return order[np.searchsorted(np.cumsum(weights[order]), places, side="right")]
+    return order[:PAIRED_ROWS]
+
+
+def _cells(table: Table, target: Target, parts: Sequence[Partition], weights: IntArray | None) -> IntArray:
+    """Count the classes of the cells of two partitions: parts of the first, of the second, classes."""
+    first, second = (partition.apply(table[partition.name]) for partition in parts)
+    known = (first >= 0) & (second >= 0)
+    n_cells, n_classes = parts[0].n_parts * parts[1].n_parts, target.n_classes
+    flat = (first * parts[1].n_parts + second) * n_classes + target.codes
+    times = None if weights is None else weights[known]
+    counts = np.bincount(flat[known], times, minlength=n_cells * n_classes)
+    return counts.reshape(parts[0].n_parts, -1, n_classes).astype(np.int64)
