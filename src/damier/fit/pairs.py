@@ -80,7 +80,7 @@ def fit_pair_evidence(
         n_full=2 * columns.n_columns,
         run=run,
     )
-    taken = []
+    taken: list[PairEvidence] = []
     for first, second, gain, done in zip(*(found.ranked[k] for k in _RANKED), strict=True):
         if not done or len(taken) == (columns.n_columns if most is None else most):
             break

@@ -342,8 +342,8 @@ def _write_class(plan: Plan, scores: Sequence[Node], classes: Sequence[Any]) -> 
 
 
 def _bayes_evidence(plan: Plan, model: NaiveBayes) -> exp.Select:
-    terms = (*model.variables, *model.pairs)
-    names = distinct_names([f"{term.name}:{c}" for term in terms for c in model.classes])
+    shown = [v.name for v in model.variables] + [pair.name for pair in model.pairs]
+    names = distinct_names([f"{name}:{c}" for name in shown for c in model.classes])
     tables = [v.scores for v in model.variables]
     return _write_evidence(plan, [v.parts for v in model.variables], tables, names, model.pairs)
 
