@@ -8,9 +8,11 @@ import json
 import math
 import re
 
+import numpy as np
 import pytest
 
-from damier.report import render_page
+from damier.intake import read_numbers, read_table
+from damier.report import analyze_number, render_page
 from damier.report.measures import weight_of_evidence, wilson
 
 from .conftest import made_summary
@@ -186,3 +188,63 @@ def test_print_opens_the_ten_strongest(open_page):
     assert page.locator(".parts:visible").count() == 10
     assert page.locator(".tool:visible").count() == 0
     assert page.pdf()[:5] == b"%PDF-"
+
+
+@pytest.fixture(scope="module")
+def number_summary():
+    random = np.random.default_rng(0)
+    area, town = random.lognormal(4, 0.5, 800), random.choice(["Lyon", "Brest", "Paris"], 800)
+    price = np.round(area * (1 + (town == "Paris")) * np.exp(0.2 * random.normal(size=800)), 2)
+    table = read_table({"area": area, "town": town, "noise": random.random(800)})
+    target = read_numbers(price, "price")
+    return analyze_number(table, target, dataset="flats", target_name="price", grid_seconds=5)
+
+
+def test_a_numeric_target_has_strips_files_and_notes(open_page, number_summary, tmp_path):
+    page = open_page(render_page(number_summary))
+    variable = number_summary["variables"][0]
+    medians = [numbers(text)[0] for text in texts(page, 5)]
+    assert medians == pytest.approx([part["quantiles"][3] for part in variable["table"]], rel=1e-3)
+    assert page.get_by_label("Find a value").count() == 0
+    assert page.get_by_role("combobox", name="Class").count() == 0
+    with page.expect_download() as download:
+        page.locator(".more").get_by_role("button", name="CSV").first.click()
+    download.value.save_as(tmp_path / "parts.csv")
+    rows = list(csv.reader(io.StringIO((tmp_path / "parts.csv").read_text("utf-8-sig"))))
+    assert [float(row[1]) for row in rows[1:]] == [part["rows"] for part in variable["table"]]
+    page.get_by_label(f"Note on {variable['name']}").fill("dear")
+    with page.expect_download():
+        page.get_by_role("button", name="Save a copy with my notes").press("Enter")
+    page.get_by_role("button", name="Open all").click()
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="pip install 'damier[browser]'")
+    assert axe.Axe().run(page).response["violations"] == []
+
+
+def test_the_keyboard_opens_chooses_and_saves(open_page, sample_page, sample_summary):
+    page = open_page(sample_page)
+    second = sample_summary["variables"][1]
+    page.get_by_role("button", name=second["name"], exact=True).press("Enter")
+    page.get_by_role("combobox", name="Class").press("ArrowDown")
+    page.get_by_role("combobox", name="Class").press("ArrowDown")
+    assert page.get_by_role("combobox", name="Class").input_value() == "1"
+    n, size = second["table"][0]["counts"][1], second["table"][0]["rows"]
+    assert f"{100 * n / size:.1f}%" in page.locator("#v1 .parts").text_content()
+    for kind in ("SVG", "PNG", "CSV"):
+        with page.expect_download():
+            page.locator("#v1 .more").get_by_role("button", name=kind).press("Enter")
+        assert page.locator("#live").text_content() == f"Saved as {kind}"
+    page.get_by_label("informative only").press("Space")
+    assert page.locator(".v:visible").count() == sample_summary["dataset"]["informative"]
+    page.get_by_role("button", name="Open all").press("Space")
+    assert page.locator(".v.open").count() == len(sample_summary["variables"])
+
+
+def test_a_place_on_the_page_leaves_the_view(open_page, sample_page):
+    page = open_page(sample_page, "#find=tenure")
+    assert page.locator(".v:visible").count() == 1
+    page.evaluate("location.hash = '#v1'")
+    page.wait_for_timeout(100)
+    assert page.locator(".v:visible").count() == 1
+    page.evaluate("location.hash = '#find=contract'")
+    page.wait_for_function("document.getElementById('find').value === 'contract'")
+    assert page.locator(".v:visible th").first.text_content() == "contract"

@@ -112,7 +112,7 @@ def test_groups_tell_their_values_and_long_ones_are_cut():
     assert len(table[1]["values"]) == 100
     html = render_page(summary)
     assert "red, missing, True<td " in html
-    assert re.search(r"value 0, value 1, .* … and 9\d\d more<details class=all><summary>100 values<", html)
+    assert re.search(r"value 0, value 1, .* … and 9\d\d more<details class=every><summary>100 values<", html)
 
 
 def test_nothing_to_report_is_said():

@@ -153,7 +153,7 @@ def best_tenth(summary: Mapping[str, Any]) -> str:
     >>> target = {"name": "churn", "classes": ["no", "yes"], "counts": [60, 40]}
     >>> curve = {"place": 1, "captured": [0.025 * percent for percent in range(41)] + [1.0] * 60}
     >>> best_tenth({"target": target, "classifier": {"informs": True, "curves": [curve]}})
-    'The tenth of the rows that look most like churn yes holds 25% of them, 2.5 times ...'
+    'Of all rows with churn yes, 25% are in the tenth that scores highest: 2.5 times as many as by chance.'
     """
     target, scores = summary["target"], summary.get("classifier", {})
     if len(target.get("counts", ())) != 2 or not scores.get("informs", True):
@@ -163,8 +163,8 @@ def best_tenth(summary: Mapping[str, Any]) -> str:
         if curve["place"] == j:
             held, name = curve["captured"][10], shortened(target["classes"][j], _LONGEST)
             return (
-                f"The tenth of the rows that look most like {target['name']} {name} holds {percent(held)} of "
-                f"them, {10 * held:.1f} times as many as a random tenth."
+                f"Of all rows with {target['name']} {name}, {percent(held)} are in the tenth that scores "
+                f"highest: {10 * held:.1f} times as many as by chance."
             )
     return ""
 

@@ -79,12 +79,19 @@ def _values_strip(variable: Mapping[str, Any], statistics: Mapping[str, Any]) ->
     path = "".join(f"V{_HEIGHT - round(_HEIGHT * n / most, 1):g}h1" for n in counts)
     bounds = [b for b in variable.get("bounds", ()) if isinstance(b, float) and low <= b <= high]
     places = [f"{len(counts) * (b - low) / (high - low):.4g}" for b in bounds]
-    whole = variable["type"] == "numeric"
+    # Ends that the strip does not reach are said to lie beyond.
+    minimum, maximum = statistics["minimum"], statistics["maximum"]
+    far_left = isinstance(minimum, (int, float)) and minimum < low
+    far_right = isinstance(maximum, (int, float)) and maximum > high
     return {
         "bins": len(counts),
         "rows": f"M0 {_HEIGHT}{path}V{_HEIGHT}z",
         "cuts": "".join(f"M{x} 0V{_HEIGHT}" for x in places),
         "n_cuts": len(places),
-        "low": number(low) if whole else statistics["minimum"],
-        "high": number(high) if whole else statistics["maximum"],
+        "low": f"{number(low)} and less" if far_left else _end(minimum),
+        "high": f"{number(high)} and more" if far_right else _end(maximum),
     }
+
+
+def _end(value: float | str) -> str:
+    return value if isinstance(value, str) else number(value)

@@ -63,6 +63,7 @@ const damier = (() => {
     },
   };
   addEventListener("hashchange", () => {
+    if (location.hash && !location.hash.includes("=")) return; // a place on the page, not a view
     const before = view;
     view = read();
     for (const [keys, show] of shows) if (keys.some((key) => before.get(key) !== view.get(key))) show();

@@ -136,7 +136,7 @@ damier.part("parts", () => {
     body.enhanced = true;
     const cell = body.querySelector(".more > td"), name = body.rows[0].cells[0].textContent;
     const bar = make("div", { class: "tool bench" });
-    if (body.querySelector(".all")) {
+    if (body.querySelector(".every")) {
       const find = make("input", { type: "search", placeholder: "value", autocomplete: "off" }), found = make("output");
       find.addEventListener("input", () => {
         const words = find.value.trim().toLowerCase(), parts = [...body.querySelectorAll(".parts tbody > tr")];
@@ -145,7 +145,7 @@ damier.part("parts", () => {
           const hit = words !== "" && row.cells[0].textContent.toLowerCase().includes(words);
           row.classList.toggle("hit", hit);
           row.classList.toggle("miss", words !== "" && !hit);
-          const values = row.querySelector(".all");
+          const values = row.querySelector(".every");
           if (values) values.open = hit && ![...row.cells[0].childNodes].some((node) => node.nodeType === 3 && node.data.toLowerCase().includes(words));
           n += hit;
         }
