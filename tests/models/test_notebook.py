@@ -47,6 +47,9 @@ def every_model():
     ]
     for estimator, table in estimators:
         yield estimator.fit(table, y).model_
+    y_number = X["size"] + rng.normal(size=150)
+    yield damier.NaiveBayesRegressor().fit(X, y_number).model_
+    yield damier.DataGridRegressor(effort=1).fit(X, y_number).model_
     yield damier.bound_posterior(X["size"], y)
 
 
@@ -97,6 +100,8 @@ def test_every_kind_with_classes_or_parts_shows_bars(models):
         "LabeledCoclustering",
         "LinfModel",
         "NaiveBayes",
+        "NaiveBayesRegression",
+        "RegressionGrid",
         "UnsupervisedGrid",
     }
     for model in models:
@@ -124,6 +129,35 @@ def test_what_comes_from_the_data_is_escaped():
         assert "<script" not in html
         ElementTree.fromstring(html)
         assert "\n" not in repr(model)
+
+
+def test_names_in_data_that_was_fitted_are_escaped():
+    rng = np.random.default_rng(0)
+    y = np.array(["no", NASTY], dtype=object)[rng.integers(0, 2, 150)]
+    column = np.array([NASTY, f"{NASTY}2", "c"], dtype=object)[(y == NASTY) + rng.integers(0, 2, 150)]
+    X = pd.DataFrame({NASTY: column, "other": rng.normal(size=150) + 2 * (y == NASTY)})
+    pairs = pd.DataFrame({NASTY: column, "who": y})
+    for model in (
+        damier.MODLEncoder().fit(X, y).model_,
+        damier.NaiveBayesClassifier().fit(X, y).model_,
+        damier.DataGridClassifier(effort=1).fit(X, y).model_,
+        damier.DataGridClustering().fit(X).model_,
+        damier.Coclustering().fit(pairs).model_,
+    ):
+        html = model._repr_html_()
+        assert "alert(" in html
+        assert "<script" not in html
+        ElementTree.fromstring(html)
+
+
+def test_blocks_are_as_large_as_the_roots_of_their_instances(models):
+    model = next(m for m in models if type(m).__name__ == "CoclusteringModel")
+    drawn = re.findall(r'<rect x="[\d.]+" y="[\d.]+" width="([\d.]+)" height="([\d.]+)"', model._repr_html_())
+    sizes = np.array(drawn, dtype=float).reshape(*model.cells.shape, 2)
+    roots = np.sqrt(model.cells.sum(axis=0))
+    np.testing.assert_allclose(sizes[0, :, 0], 220 * roots / roots.sum(), atol=0.11)
+    shown = re.findall(r"<title>([\d,]+) instances, ([\d.,]+) expected", model._repr_html_())
+    assert [int(n.replace(",", "")) for n, _ in shown] == model.cells.ravel().tolist()
 
 
 def test_bars_have_the_lengths_of_the_shares():

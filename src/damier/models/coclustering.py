@@ -32,10 +32,11 @@ from damier.models.codec import (
     check_sums,
     shares_text,
 )
-from damier.models.notebook import MOST_ROWS, bar_table, class_bar, counted, level_bar
+from damier.models.notebook import MOST_ROWS, bar_table, block_matrix, class_bar, counted, level_bar
 
 AxisName = Literal["rows", "columns"]
 _AXIS_NAMES: tuple[AxisName, AxisName] = ("rows", "columns")
+MOST_BLOCKS = 12  # of a side, as a notebook shows them
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -179,13 +180,15 @@ class CoclusteringModel(Model):
         for axis in _AXIS_NAMES:
             held = self.clusters(axis, backend="dict")
             most = max(held["count"], default=1) or 1
-            largest = sorted(held["cluster"], key=lambda c: -held["count"][c])[: MOST_ROWS // 2]
-            for c in largest:
+            # those that inform most about the other axis
+            for c in sorted(held["cluster"], key=lambda c: -held["information"][c])[: MOST_ROWS // 2]:
                 bar = level_bar(held["count"][c] / most)
                 shown = (held["values"][c], held["count"][c], bar, held["typical_values"][c])
                 rows.append((self.axis(axis).name, c, *shown))
-        return bar_table(
-            self._described(), ("axis", "cluster", "values", "instances", "", "most typical"), rows
+        heads = ("axis", "cluster", "values", "instances", "", "most typical")
+        few = self.simplify(*(min(MOST_BLOCKS, n) for n in self.cells.shape))
+        return (
+            f"<div>{block_matrix(few.cells, few.expected)}{bar_table(self._described(), heads, rows)}</div>"
         )
 
     # ----- what was found

@@ -11,7 +11,8 @@ import numpy as np
 # Those of the report's page; classes beyond share the last one.
 _COLOURS = ("#2f6db3", "#e58a2e", "#3a9a77", "#c9507c", "#8568c4", "#b8991f", "#45a5c4", "#9a5b3a")
 _OTHER = "#a9aeb6"
-_WIDTH, _HEIGHT = 180, 12
+_FULLER, _EMPTIER = "#d2602c", "#3f7cc4"
+_WIDTH, _HEIGHT, _MATRIX = 180, 12, 220
 _LONGEST_TEXT = 160
 MOST_ROWS = 20
 
@@ -65,6 +66,26 @@ def level_bar(level: float) -> Html:
     return _svg([f'<rect width="{width:.1f}" height="{_HEIGHT}" fill="{_COLOURS[0]}"/>'])
 
 
+def block_matrix(cells: Any, expected: Any) -> Html:
+    """Draw blocks as large as the roots of their instances: warm where fuller than expected, else cool.
+
+    >>> "12 instances, 6.0 expected" in block_matrix([[12, 0], [0, 12]], [[6, 6], [6, 6]])
+    True
+    """
+    counts, means = np.asarray(cells, dtype=np.float64), np.asarray(expected, dtype=np.float64)
+    down, across = (np.append(0, np.cumsum(np.sqrt(counts.sum(axis=k)))) for k in (1, 0))
+    down, across = down / down[-1] * _MATRIX, across / across[-1] * _MATRIX
+    shades = np.log2((counts + 0.5) / (means + 0.5)) / 4
+    drawn = [
+        f'<rect x="{across[j]:.1f}" y="{down[i]:.1f}" width="{across[j + 1] - across[j]:.1f}" '
+        f'height="{down[i + 1] - down[i]:.1f}" fill="{_FULLER if shades[i, j] > 0 else _EMPTIER}" '
+        f'fill-opacity="{min(1.0, abs(shades[i, j])):.2f}">'
+        f"<title>{counts[i, j]:,.0f} instances, {means[i, j]:,.1f} expected</title></rect>"
+        for i, j in np.ndindex(counts.shape)
+    ]
+    return _svg(drawn, _MATRIX, _MATRIX)
+
+
 def bar_table(
     title: str, header: Sequence[str], rows: Iterable[Sequence[Any]], *, classes: Sequence[Any] = ()
 ) -> str:
@@ -115,7 +136,6 @@ def _colour(j: int) -> str:
     return _COLOURS[j] if j < len(_COLOURS) else _OTHER
 
 
-def _svg(drawn: Sequence[str]) -> Html:
-    return Html(
-        f'<svg width="{_WIDTH}" height="{_HEIGHT}" viewBox="0 0 {_WIDTH} {_HEIGHT}">{"".join(drawn)}</svg>'
-    )
+def _svg(drawn: Sequence[str], width: int = _WIDTH, height: int = _HEIGHT) -> Html:
+    size = f'width="{width}" height="{height}" viewBox="0 0 {width} {height}"'
+    return Html(f'<svg {size} role="img">{"".join(drawn)}</svg>')
