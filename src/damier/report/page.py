@@ -21,6 +21,7 @@ from damier.report.classes import ShownClasses, class_bars, shown_classes
 from damier.report.made import Made
 from damier.report.measures import information_value, wilson
 from damier.report.numbers import number_view
+from damier.report.scripts import compact
 from damier.report.summary import Summary
 from damier.report.variables import MAX_PARTS, column_view, part_view
 from damier.report.words import number, percent
@@ -86,9 +87,13 @@ def page_environment() -> Environment:
 @functools.cache
 def verbatim(*names: str) -> str:
     """Read styles or scripts of ours, without comments and indentation; templates mark only them as safe."""
-    texts = ((_TEMPLATES / name).read_text(encoding="utf-8") for name in names)
-    lines = (line.strip() for text in texts for line in text.splitlines())
-    return "\n".join(line for line in lines if line and not line.startswith("//"))
+    texts = ((name, (_TEMPLATES / name).read_text(encoding="utf-8")) for name in names)
+    return "\n".join(compact(text) if name.endswith(".js") else _stripped(text) for name, text in texts)
+
+
+def _stripped(style: str) -> str:
+    lines = (line.strip() for line in style.splitlines())
+    return "\n".join(line for line in lines if line)
 
 
 def _sha256(script: str) -> str:
