@@ -59,7 +59,7 @@ def test_mixed_interaction():
     assert list(chosen.columns) == ["size", "colour"]
 
 
-def test_training_rows_get_the_shares_of_their_cells():
+def test_training_rows_get_the_shares_of_their_cells_drawn_to_those_of_all():
     X, y = table(seed=3)
     y = np.where(np.random.default_rng(1).random(len(y)) < 0.2, "maybe", y)
     classifier = DataGridClassifier().fit(X, y)
@@ -70,7 +70,12 @@ def test_training_rows_get_the_shares_of_their_cells():
         inside = cells == cell
         shares = [(y[inside] == c).mean() for c in classifier.classes_]
         assert grid.cells.shares[cell] == pytest.approx(shares)
-        assert classifier.predict_proba(X[inside])[0] == pytest.approx(shares)
+        # Two more rows, with the class shares of all rows.
+        drawn = [
+            ((y[inside] == c).sum() + 2 * (y == c).mean()) / (inside.sum() + 2) for c in classifier.classes_
+        ]
+        assert classifier.predict_proba(X[inside])[0] == pytest.approx(drawn, rel=1e-12)
+        assert grid.predict_proba(X[inside].iloc[0].to_dict())[0] == pytest.approx(drawn, rel=1e-12)
 
 
 def test_libraries_and_threads_change_nothing():

@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -62,6 +63,28 @@ def test_prediction_by_cell():
     assert proba[5] == pytest.approx([0, 1])
     both = grid.predict_proba({"age": [40, 40], "job": ["other", "low"]})
     assert both[0] == pytest.approx([3 / 7, 4 / 7])
+
+
+def test_prior_rows_draw_small_cells_to_the_whole():
+    grid = replace(small_grid(), prior_rows=2.0)
+    rows = {"age": [20, 60, 20, 40], "job": ["low", "high", "high", "other"]}
+    expected = [
+        [(5 + 0.8) / 7, 1.2 / 7],
+        [0.8 / 10, (8 + 1.2) / 10],
+        [0.4, 0.6],  # an empty cell
+        [(3 + 0.8) / 9, (4 + 1.2) / 9],  # both cells of its age
+    ]
+    np.testing.assert_allclose(grid.predict_proba(rows), expected, rtol=1e-12)
+    for i, row in enumerate(expected):
+        one = {name: column[i] for name, column in rows.items()}
+        np.testing.assert_allclose(grid.predict_proba(one), [row], rtol=1e-12)
+    assert grid.rules() == small_grid().rules()
+    assert loads(dumps(grid)) == grid != small_grid()
+    plain = grid.to_dict()
+    del plain["prior_rows"]  # as files of earlier versions
+    assert DataGrid.from_dict(plain) == small_grid()
+    with pytest.raises(ValueError, match="prior_rows"):
+        replace(grid, prior_rows=-1.0)
 
 
 def test_rules_by_support():

@@ -196,10 +196,11 @@ class DataGridClassifier(_GridSelector, _GridEstimator):
     """The most probable grid over the variables, as a classifier and as rules.
 
     Some of the variables are selected, each is cut into intervals or groups, and the cross of these
-    partitions makes cells, each predicting its class shares. Which variables, how many parts and where they
-    are cut is chosen by one criterion that weighs how well the cells explain the target against the
-    complexity of the grid: on noise nothing is selected, and interactions of several variables none of which
-    informs alone (XOR) are found as readily as others.
+    partitions makes cells, each predicting its class shares; two more rows with the shares of the whole table
+    keep tiny cells from promising too much. Which variables, how many parts and where they are cut is chosen
+    by one criterion that weighs how well the cells explain the target against the complexity of the grid: on
+    noise nothing is selected, and interactions of several variables none of which informs alone (XOR) are
+    found as readily as others.
 
     Parameters
     ----------
@@ -288,7 +289,8 @@ class DataGridClassifier(_GridSelector, _GridEstimator):
         -------
         self
         """
-        self.model_: DataGrid = self._search(X, y, sample_weight, progress).best
+        self.model_: DataGrid = self._search(X, y, sample_weight, progress).alone()
+        self.grid_ = self.model_
         return self
 
 

@@ -76,6 +76,7 @@ class DataGrid(ClassifierModel):
     Every selected variable is partitioned into two parts or more; a cell is a combination of parts, and
     predicts the class shares of its training rows. A cell without any predicts those of the whole grid. A
     category never seen does not inform: its row gets the shares of all cells that agree with its other parts.
+    ``prior_rows`` draw the probabilities of small cells to the shares of the whole grid.
 
     Parameters
     ----------
@@ -89,6 +90,9 @@ class DataGrid(ClassifierModel):
         Number of variables on offer, selected or not.
     cost, null_cost : float
         Criterion of the grid and of the grid without a variable, in nats.
+    prior_rows : float, default=0.0
+        Rows that each cell is taken to hold besides its own when it predicts, with the class shares of the
+        whole grid.
 
     Examples
     --------
@@ -111,8 +115,10 @@ class DataGrid(ClassifierModel):
     n_variables: Count
     cost: float
     null_cost: float
+    prior_rows: Weight = 0.0
 
     model: ClassVar[str] = "grid"
+    later_fields = ("prior_rows",)
 
     def _check(self) -> None:
         parts, counts = self.cells.parts, self.cells.counts
@@ -127,6 +133,8 @@ class DataGrid(ClassifierModel):
             check_indices(column, "cells.parts", 0, partition.n_parts, f"part of {partition.name!r}")
         if self.n_variables < len(self.partitions):
             raise FieldError("n_variables", f"{self.n_variables} for {len(self.partitions)} partitions")
+        if not 0.0 <= self.prior_rows < math.inf:
+            raise FieldError("prior_rows", f"must be a number that is not negative, got {self.prior_rows}")
         order = np.lexsort(parts.T[::-1]) if parts.shape[1] else np.arange(len(parts))
         if (np.diff(parts[order], axis=0) == 0).all(axis=1).any():
             raise FieldError("cells.parts", "a cell appears twice")
@@ -152,6 +160,16 @@ class DataGrid(ClassifierModel):
         counts = self.cells.counts.sum(axis=0)
         shares: FloatArray = counts / counts.sum()
         return shares
+
+    @cached_property
+    def probabilities(self) -> FloatArray:
+        """Class probabilities that each cell predicts: its shares, drawn to those of the grid."""
+        return self._drawn(self.cells.counts)
+
+    def _drawn(self, counts: IntArray) -> FloatArray:
+        rows = counts + self.prior_rows * self.shares
+        drawn: FloatArray = rows / rows.sum(axis=-1, keepdims=True)
+        return drawn
 
     @cached_property
     def _known_prefixes(self) -> list[IntArray]:
@@ -192,9 +210,9 @@ class DataGrid(ClassifierModel):
         return np.where(inside, number, -1)
 
     def predict_proba(self, X: Any) -> FloatArray:
-        """Class shares of the cell of each row, or of the whole grid where the cell is empty.
+        """Class probabilities of the cell of each row, or the shares of the whole grid where it is empty.
 
-        A row with a category never seen gets the shares of all cells that agree with its other parts.
+        A row with a category never seen gets those of all cells that agree with its other parts.
 
         Parameters
         ----------
@@ -206,7 +224,7 @@ class DataGrid(ClassifierModel):
             return self._row_shares(values)[None].copy()
         parts = self.find_parts(X)
         # an index of -1 picks the last row
-        rows: FloatArray = np.vstack([self.cells.shares, self.shares])
+        rows: FloatArray = np.vstack([self.probabilities, self.shares])
         proba: FloatArray = rows[self.find_cells_of(parts)]
         unseen = np.flatnonzero((parts < 0).any(axis=1))
         if unseen.size:
@@ -227,7 +245,7 @@ class DataGrid(ClassifierModel):
         ]
 
     def _row_shares(self, values: Sequence[Any]) -> FloatArray:
-        """Class shares of one row, given the values of the selected variables."""
+        """Class probabilities of one row, given the values of the selected variables."""
         found = []
         for (partition, bounds), value in zip(self._row_axes, values, strict=True):
             if bounds is not None and type(value) is float and value == value:
@@ -237,16 +255,14 @@ class DataGrid(ClassifierModel):
         parts = tuple(found)
         cell = self._cell_at.get(parts)
         if cell is not None:
-            shares: FloatArray = self.cells.shares[cell]
-            return shares
+            probabilities: FloatArray = self.probabilities[cell]
+            return probabilities
         return self.shares_given(np.array(parts)) if min(parts) < 0 else self.shares
 
     def shares_given(self, parts: IntArray) -> FloatArray:
-        """Class shares of the cells that agree with the parts that are known (0 or more)."""
+        """Class probabilities of the cells that agree with the parts that are known (0 or more)."""
         agree = ((self.cells.parts == parts) | (parts < 0)).all(axis=1)
-        counts = self.cells.counts[agree].sum(axis=0)
-        shares: FloatArray = counts / counts.sum() if agree.any() else self.shares
-        return shares
+        return self._drawn(self.cells.counts[agree].sum(axis=0)) if agree.any() else self.shares
 
     def _by_support(self) -> IntArray:
         return np.argsort(-self.cells.sizes, kind="stable")

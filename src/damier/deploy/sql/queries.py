@@ -481,7 +481,7 @@ def _grid_shares(plan: Plan, model: Any) -> list[Node]:
     """Add the steps up to the row of each grid's shares, and return the probability of each class."""
     writer = plan.writer
     grids, weights = _grids(model)
-    rows = [_grid_rows(grid, grid.cells.shares, lambda shares: shares) for grid in grids]
+    rows = [_grid_rows(grid, grid.probabilities, lambda shares: shares) for grid in grids]
     _find_rows(plan, grids, rows)
     trees = []
     for j in range(len(model.classes)):
