@@ -14,7 +14,7 @@ import pytest
 from typer.testing import CliRunner
 
 from damier import MODLEncoder, __version__
-from damier.cli import app
+from damier.cli import COMMANDS, app, load_command
 from damier.fit.partitions import partition_column
 from damier.report.words import part_labels
 
@@ -294,3 +294,17 @@ def test_reading_options_reach_the_reader(here):
         "column2": ("categorical", 0),
     }
     assert "has no column 'z'" in failed(1, "report", "t.data", "-t", "column3", "--drop", "z", "--no-header")
+
+
+def test_listed_commands_say_what_their_functions_say():
+    for name, line in COMMANDS.items():
+        assert load_command(name).help.split("\n\n")[0] == line
+
+
+def test_a_wrong_file_is_answered_without_numpy():
+    program = (
+        "import sys\nfrom damier.__main__ import main\nsys.argv[1:] = ['report', 'no such file.csv']\n"
+        "try:\n    main()\nfinally:\n    print({'numpy', 'scipy', 'numba', 'duckdb'} & set(sys.modules))"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout.strip()) == (2, "set()"), done.stderr

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 Names = dict[str, str]
 # Bytes of a Parquet file from which on DuckDB counts its pairs.
 _LARGE = 1 << 26
-EXAMPLES = (
+EPILOG = (
     "[bold]Examples[/bold]\n\n"
     "[cyan]damier cocluster sales.csv --rows customer --columns product[/cyan]\n\n"
     "[cyan]damier cocluster visits.parquet -r user -c page --counts clicks[/cyan]   pairs with counts\n\n"

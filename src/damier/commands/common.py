@@ -97,14 +97,14 @@ def read(file: Path, *, quiet: bool = False, **options: Any) -> Table:
     **options
         Those of :func:`damier.intake.read_file`; the names of columns as one text with commas between.
     """
-    from damier.intake import read_file
-
     held = _stat(file)
     if held is None:
         raise stop(f"no file {str(file)!r}{_meant(file)}", WRONG_COMMAND)
     if stat.S_ISDIR(held.st_mode):
         raise stop(f"{str(file)!r} is a folder: name a .csv, .tsv or .parquet file in it", WRONG_COMMAND)
     options = reading_options(options)
+    from damier.intake import read_file
+
     with data_problems(), Console(stderr=True).status("Reading"):
         table = read_file(file, **options)
     if not quiet:
@@ -249,10 +249,14 @@ def writing(path: Path) -> Iterator[None]:
 def show_progress(enabled: bool) -> Show:
     """Return what shows the progress of a search: a bar, or nothing where the error stream is no terminal."""
     console = Console(stderr=True)
-    _announce_compiling(console)
+    announced = False
 
     @contextmanager
     def show(text: str, total: int) -> Iterator[ProgressCallback | None]:
+        nonlocal announced
+        if not announced:
+            announced = True
+            _announce_compiling(console)
         if not (enabled and console.is_terminal):
             yield None
             return

@@ -24,7 +24,7 @@ from damier.intake.printable import printable
 if TYPE_CHECKING:
     from damier import NaiveBayesClassifier
 
-EXAMPLES = (
+EPILOG = (
     "[bold]Examples[/bold]\n\n"
     "[cyan]damier fit 'visits/*.parquet' -t clicked -o model.json[/cyan]   of files of any size\n\n"
     "[cyan]damier predict model.json 'new/*.parquet' -o scored/[/cyan]   applies it\n\n"

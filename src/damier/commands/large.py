@@ -39,18 +39,20 @@ def large_table(
     ValueError
         If the target is no column or no set of classes, or if options say how to read the table.
     """
-    from damier.fit.sources import fit_columns, sample_rows_of
-    from damier.intake.engines.source import memory_bytes, open_source, read_labels, table_bytes
-    from damier.search.run import Run, count_threads
-
-    limit = memory_bytes(memory)
     files = [str(file)] if file.is_file() else glob.glob(str(file), recursive=True)
     several = len(files) > 1 or (bool(files) and not file.is_file())
     kinds = {"".join(Path(name).suffixes[-1:]).lower() for name in files}
     if not files or not kinds <= {".parquet", ".pq", ".csv", ".tsv"}:
         return None
+    from damier.intake.engines.source import memory_bytes
+
+    limit = memory_bytes(memory)
     if not several and Path(files[0]).stat().st_size <= limit / 4 / _PACKED:
         return None
+    from damier.fit.sources import fit_columns, sample_rows_of
+    from damier.intake.engines.source import open_source, read_labels, table_bytes
+    from damier.search.run import Run, count_threads
+
     threads = count_threads(n_jobs)
     source = open_source(str(file), memory_limit=max(limit // 2, 1 << 28), threads=threads)
     assert source is not None

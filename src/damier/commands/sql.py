@@ -12,7 +12,7 @@ import typer
 from damier.commands.common import WRONG_COMMAND, WRONG_DATA, check_outputs, data_problems, note, stop, write
 from damier.intake.printable import printable
 
-EXAMPLES = (
+EPILOG = (
     "[bold]Examples[/bold]\n\n"
     "[cyan]damier sql model.json -d postgres --table visits --keep id[/cyan]   probabilities of each row\n\n"
     "[cyan]damier sql model.json -d duckdb --table visits --what class -o score.sql[/cyan]\n\n"

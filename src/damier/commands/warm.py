@@ -13,7 +13,7 @@ from rich.console import Console
 
 from damier.commands.common import WRONG_DATA, stop
 
-EXAMPLES = "Example:  [cyan]damier warm[/cyan]"
+EPILOG = "Example:  [cyan]damier warm[/cyan]"
 
 
 def warm() -> None:

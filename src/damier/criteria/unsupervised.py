@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 from scipy.special import gammaln
 
 from damier.criteria._checks import IntArray, whole_counts, whole_number
@@ -33,6 +32,8 @@ def coclustering_cost(table: Any, row_labels: Any, column_labels: Any) -> float:
     >>> round(coclustering_cost(blocks, np.zeros(10), np.zeros(10)), 3)
     954.566
     """
+    from scipy import sparse
+
     counts: Any = table if sparse.issparse(table) else np.asarray(table)
     entries: Any = sparse.coo_array(counts)
     if entries.ndim != 2:

@@ -9,12 +9,16 @@ their parts.
 from __future__ import annotations
 
 import base64
+import contextlib
 import functools
 import hashlib
+import sys
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
+import jinja2
+from jinja2 import Environment, FileSystemBytecodeCache, FileSystemLoader, StrictUndefined
+from jinja2.bccache import Bucket
 
 from damier.report import pairs, rules, scorer, worth
 from damier.report.classes import ShownClasses, class_bars, shown_classes
@@ -67,16 +71,42 @@ def render_page(summary: Summary, *, made: Made | None = None) -> str:
     return page if page.endswith("\n") else page + "\n"
 
 
+# Everything is escaped, a name that is not there is an error.
+_OPTIONS: dict[str, Any] = {
+    "autoescape": True,
+    "undefined": StrictUndefined,
+    "trim_blocks": True,
+    "lstrip_blocks": True,
+}
+
+
+class _Compiled(FileSystemBytecodeCache):
+    """Compiled templates, kept beside them as Python keeps its modules; not where nothing can be written."""
+
+    def __init__(self) -> None:
+        # Jinja looks at the text of a template and at Python's version; the rest goes into the name.
+        made_with = hashlib.sha1(repr((jinja2.__version__, _OPTIONS)).encode(), usedforsecurity=False)
+        super().__init__(str(_TEMPLATES / "__pycache__"), f"%s-{made_with.hexdigest()[:8]}.cache")
+
+    def load_bytecode(self, bucket: Bucket) -> None:
+        """Read a template; one that is damaged is compiled again."""
+        try:
+            super().load_bytecode(bucket)
+        except Exception:  # a damaged pickle raises anything
+            bucket.reset()
+
+    def dump_bytecode(self, bucket: Bucket) -> None:
+        """Keep a template that was compiled."""
+        with contextlib.suppress(OSError):
+            if not sys.dont_write_bytecode:
+                Path(self.directory).mkdir(exist_ok=True)
+                super().dump_bytecode(bucket)
+
+
 @functools.cache
 def page_environment() -> Environment:
-    """Set up the templates of all pages: everything is escaped, a name that is not there is an error."""
-    environment = Environment(
-        loader=FileSystemLoader(_TEMPLATES),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+    """Set up the templates of all pages."""
+    environment = Environment(loader=FileSystemLoader(_TEMPLATES), bytecode_cache=_Compiled(), **_OPTIONS)
     environment.filters["count"] = lambda n: f"{n:,}"
     environment.filters["percent"] = percent
     environment.filters["sha256"] = _sha256

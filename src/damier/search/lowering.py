@@ -26,7 +26,9 @@ def _counted(references: bool) -> dict[str, Any]:
     """
     from numba.core.cpu import CPUTargetOptions
 
-    return {"_nrt": references} if hasattr(CPUTargetOptions, "_nrt") else {}
+    # Nobody passes a kernel to C.
+    options: dict[str, Any] = {"no_cfunc_wrapper": True}
+    return {**options, "_nrt": references} if hasattr(CPUTargetOptions, "_nrt") else options
 
 
 def _lowered_only() -> dict[str, Any]:
@@ -35,7 +37,7 @@ def _lowered_only() -> dict[str, Any]:
     Numba offers pipelines of one's own for this, but the names used here are not all public: with a version
     of Numba that was not tried, or where a name is missing, the functions are compiled as any others.
     """
-    unreachable: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+    unreachable: dict[str, Any] = {"no_cpython_wrapper": True}
     if not numba.__version__.startswith(_TRIED):
         return unreachable
     try:
