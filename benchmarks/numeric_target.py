@@ -27,6 +27,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import pickle
 import subprocess
 import sys
 import tempfile
@@ -85,8 +86,11 @@ class Scored:
     crps: np.ndarray | None = None
     log_loss: np.ndarray | None = None
     fit_seconds: float = np.nan
+    fit_cpu: float = np.nan
 
 
+# Fold -> name of a score -> its sum over the test rows, and how many they are.
+Folds = dict[str, dict[str, list[float]]]
 Method = Callable[[pd.DataFrame, np.ndarray, pd.DataFrame, np.ndarray], "Scored | None"]
 
 
@@ -106,14 +110,31 @@ def read(name: str) -> tuple[pd.DataFrame, np.ndarray]:
 def crps_of_points(values: np.ndarray, shares: np.ndarray, y: np.ndarray) -> np.ndarray:
     """CRPS of distributions on sorted values: rows x values, exactly.
 
-    >>> crps_of_points(np.array([0.0, 1.0]), np.array([[0.5, 0.5], [1.0, 0.0]]), np.array([0.0, 1.0]))
+    >>> crps_of_points(np.array([0.0, 1.0]), np.array([[0.5, 0.5], [1.0, 0.0]]), np.array([0.25, 1.0]))
     array([0.25, 1.  ])
     """
     below = np.cumsum(shares, axis=1)[:, :-1]
     gaps, result = np.diff(values), np.empty(len(y))
     for i, one in enumerate(y):
         result[i] = gaps @ (below[i] - (one <= values[:-1])) ** 2
+    # A target between two values splits their gap: what lies above it counts as reached.
+    gap = np.clip(np.searchsorted(values, y) - 1, 0, len(gaps) - 1)
+    above = np.clip(values[gap + 1] - y, 0, gaps[gap]) * (y > values[gap])
+    result += above * (1 - 2 * below[np.arange(len(y)), gap])
     return result + np.maximum(values[0] - y, 0) + np.maximum(y - values[-1], 0)
+
+
+def crps_of_sample(values: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """CRPS of the distribution of one sorted sample, for many targets.
+
+    >>> crps_of_sample(np.array([0.0, 1.0]), np.array([0.0, 1.0, 3.0]))
+    array([0.25, 0.25, 2.25])
+    """
+    n, sums = len(values), np.concatenate([[0.0], np.cumsum(values)])
+    below = np.searchsorted(values, y)
+    distance = y * (2 * below - n) + sums[-1] - 2 * sums[below]
+    spread = (2 * np.arange(1, n + 1) - n - 1) @ values
+    return distance / n - spread / n**2
 
 
 def pinball(quantiles: np.ndarray, y: np.ndarray) -> np.ndarray:
@@ -162,8 +183,9 @@ def fit_khiops(X: pd.DataFrame, y: np.ndarray, X_test: pd.DataFrame, y_test: np.
     if python is None:
         return None
     with tempfile.TemporaryDirectory() as folder:
-        X.assign(target=y).to_parquet(Path(folder) / "train.parquet")
-        X_test.assign(target=y_test).to_parquet(Path(folder) / "test.parquet")
+        for name, rows in (("train", X.assign(target=y)), ("test", X_test.assign(target=y_test))):
+            columns = {column: rows[column].tolist() for column in rows}
+            (Path(folder) / f"{name}.pickle").write_bytes(pickle.dumps(columns))
         worker = Path(__file__).with_name("khiops_regressor_worker.py")
         ran = subprocess.run(
             [python, str(worker), folder, str(_RANKS)],
@@ -176,7 +198,7 @@ def fit_khiops(X: pd.DataFrame, y: np.ndarray, X_test: pd.DataFrame, y_test: np.
         lines = [line for line in ran.stdout.splitlines() if line.startswith("RESULT ")]
         if not lines:
             raise RuntimeError(f"Khiops failed: {ran.stderr.strip()[-500:]}")
-        seconds = json.loads(lines[0].removeprefix("RESULT "))["fit"]
+        took = json.loads(lines[0].removeprefix("RESULT "))
         held = np.load(Path(folder) / "distribution.npz")
         cumulated, means = held["cumulated"], held["means"]
     # Its ranks turned into training values: row i of n covers the ranks (i - 1)/n to i/n.
@@ -189,7 +211,7 @@ def fit_khiops(X: pd.DataFrame, y: np.ndarray, X_test: pd.DataFrame, y_test: np.
         shares = np.diff(below, axis=1, prepend=0.0)
         crps[rows] = crps_of_points(values, shares, y_test[rows])
         quantiles[rows] = quantiles_of_points(values, shares)
-    return Scored(quantiles, means, crps, None, seconds)
+    return Scored(quantiles, means, crps, None, took["fit"], took["cpu"])
 
 
 def _columns(X: pd.DataFrame) -> tuple[list[str], list[str], pd.DataFrame]:
@@ -313,26 +335,29 @@ FITS: dict[str, Method] = {
 # ----- the parts
 
 
-def measure(method: str, X: pd.DataFrame, y: np.ndarray, n_folds: int) -> dict[str, float] | None:
-    """Cross-validate one method on one table; the folds are the same for all."""
+def measure(
+    method: str, X: pd.DataFrame, y: np.ndarray, n_folds: int, kept: Folds, save: Callable[[], None]
+) -> dict[str, float] | None:
+    """Cross-validate one method on one table; the folds are the same for all.
+
+    A fold that ``kept`` holds is not measured again; ``save`` is called after each that is.
+    """
     fold_of = np.arange(len(y)) % 5
     np.random.default_rng(0).shuffle(fold_of)
-    held: dict[str, list[np.ndarray]] = {}
     for fold in range(n_folds):
+        if str(fold) in kept:
+            continue
         test = fold_of == fold
         scored = FITS[method](X[~test], y[~test], X[test], y[test])
         if scored is None:
             return None
         values = np.sort(y[~test])
         plain = np.quantile(values, LEVELS, method="inverted_cdf")
-        shares = np.full((1, len(values)), 1 / len(values))
         columns = {
             "grid": pinball(scored.quantiles, y[test]),
             "plain grid": pinball(np.tile(plain, (test.sum(), 1)), y[test]),
             "crps": scored.crps,
-            "plain crps": np.concatenate(
-                [crps_of_points(values, shares, one) for one in np.split(y[test], test.sum())]
-            ),
+            "plain crps": crps_of_sample(values, y[test]),
             "square": (scored.mean - y[test]) ** 2,
             "absolute": np.abs(scored.quantiles[:, 9] - y[test]),
             "covered": (scored.quantiles[:, 0] <= y[test]) & (y[test] <= scored.quantiles[:, -1]),
@@ -340,12 +365,20 @@ def measure(method: str, X: pd.DataFrame, y: np.ndarray, n_folds: int) -> dict[s
             "log rows": np.full(test.sum(), np.log(len(values))),
             "seconds": np.array([scored.fit_seconds]),
         }
-        for name, column in columns.items():
-            if column is not None:
-                held.setdefault(name, []).append(column)
-    means = {name: float(np.concatenate(columns).mean()) for name, columns in held.items()}
-    means["rmse"] = means["square"] ** 0.5
-    return means
+        kept[str(fold)] = {
+            name: [float(column.sum()), len(column)] for name, column in columns.items() if column is not None
+        }
+        save()
+    return means_of(kept, n_folds)
+
+
+def means_of(kept: Folds, n_folds: int) -> dict[str, float] | None:
+    """Means over the rows of all folds; None if one is not measured."""
+    if len(kept) < n_folds:
+        return None
+    folds = list(kept.values())
+    means = {name: sum(f[name][0] for f in folds) / sum(f[name][1] for f in folds) for name in folds[0]}
+    return means | {"rmse": means["square"] ** 0.5}
 
 
 def predictions(record: Record, options: argparse.Namespace) -> None:
@@ -353,31 +386,40 @@ def predictions(record: Record, options: argparse.Namespace) -> None:
     tables = options.tables or (QUICK if options.quick else TABLES)
     methods = options.methods or [m for m in METHODS if not (options.quick and m == "khiops")]
     n_folds = 2 if options.quick else 5
-    found: dict[str, dict[str, dict[str, float]]] = {m: {} for m in methods}
-    if options.keep and Path(options.keep).exists():
-        found |= json.loads(Path(options.keep).read_text())
-    title = "Predicted distributions: CRPS relative to that of the training targets"
-    for table in tables:
-        X, y = read(table)
-        for method in methods:
-            if table in found[method] or options.measured:
-                continue
-            begin = time.perf_counter()
-            means = measure(method, X, y, n_folds)
+    found: dict[str, dict[str, dict[str, float]]] = {}
+    for method in methods:
+        path = None if options.keep is None else Path(f"{options.keep}_{method}.json")
+        held: dict[str, Folds] = json.loads(path.read_text()) if path and path.exists() else {}
+
+        def save(path: Path | None = path, held: dict[str, Folds] = held) -> None:
+            if path:
+                path.write_text(json.dumps(held))
+
+        of_tables: dict[str, dict[str, float]] = {}
+        for table in tables:
+            folds = held.setdefault(table, {})
+            before, begin = len(folds), time.perf_counter()
+            if options.measured:
+                means = means_of(folds, n_folds)
+            else:
+                means = measure(method, *read(table), n_folds, folds, save)
+                if means is None:
+                    record.say(f"{method}: not installed, left out")
+                    break
             if means is None:
-                record.say(f"{method}: not installed, left out")
                 continue
-            found[method][table] = means
-            record.say(
-                f"{table:14} {method:9} CRPS/19 {means['grid'] / means['plain grid']:.3f} CRPS "
-                f"{means.get('crps', np.nan) / means['plain crps']:.3f} RMSE {means['rmse']:.4g} MAE "
-                f"{means['absolute']:.4g} cover {means['covered']:.3f} fit {means['seconds']:.2f} s "
-                f"(all {time.perf_counter() - begin:.0f} s)"
-            )
-            if options.keep:
-                Path(options.keep).write_text(json.dumps(found))
-    methods = [m for m in methods if found[m]]
-    report(record, title, tables, methods, found)
+            of_tables[table] = means
+            if len(folds) > before:
+                record.say(
+                    f"{table:14} {method:9} CRPS/19 {means['grid'] / means['plain grid']:.3f} CRPS "
+                    f"{means.get('crps', np.nan) / means['plain crps']:.3f} RMSE {means['rmse']:.4g} MAE "
+                    f"{means['absolute']:.4g} cover {means['covered']:.3f} fit {means['seconds']:.2f} s "
+                    f"(all {time.perf_counter() - begin:.0f} s)"
+                )
+        if of_tables:
+            found[method] = of_tables
+    title = "Predicted distributions: CRPS relative to that of the training targets"
+    report(record, title, tables, list(found), found)
 
 
 def report(
@@ -541,7 +583,12 @@ def times(record: Record, options: argparse.Namespace) -> None:
     NaiveBayesRegressor().fit(X, y)
     ours, by_clock = time.process_time() - begin, time.perf_counter() - clock
     khiops = None if options.quick else fit_khiops(X, y, X[:100], y[:100])
-    beside = "not installed" if khiops is None else f"Khiops {khiops.fit_seconds:.1f} s by the clock"
+    beside = "not installed"
+    if khiops is not None:
+        beside = (
+            f"{khiops.fit_cpu:.1f}, {khiops.fit_seconds:.1f} (Khiops): {khiops.fit_cpu / ours:.1f} times "
+            f"the CPU, {khiops.fit_seconds / by_clock:.1f} times by the clock"
+        )
     problem = f"{len(X):,} x {X.shape[1]}: CPU s, s by the clock"
     record.figure(title, problem, f"{ours:.2f}, {by_clock:.2f}", beside)
     rng = np.random.default_rng(0)
@@ -551,6 +598,7 @@ def times(record: Record, options: argparse.Namespace) -> None:
     classes = np.digitize(target, np.quantile(target, np.arange(1, 10) / 10))
     seconds = []
     for values, kind in ((target, "number"), (classes, "classes")):
+        MODLEncoder(target=kind).fit(inputs[:2000], values[:2000])  # compiles
         begin = time.process_time()
         MODLEncoder(target=kind).fit(inputs, values)
         seconds.append(time.process_time() - begin)
@@ -578,6 +626,6 @@ if __name__ == "__main__":
             "--tables": {"nargs": "+", "choices": TABLES},
             "--methods": {"nargs": "+", "choices": METHODS},
             "--measured": {"action": "store_true", "help": "measure nothing: print what --keep holds"},
-            "--keep": {"help": "file of what is measured: a run that was cut goes on from it"},
+            "--keep": {"help": "start of names of files, one per method: a run that was cut goes on"},
         },
     )
