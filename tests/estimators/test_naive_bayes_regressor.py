@@ -77,13 +77,16 @@ def by_hand(model, row):
                 w = len(counts[0])
                 support, coverage = counts[part][j], sum(row[j] for row in counts)
                 ratios.append((support + 1 / n) / (coverage + w / n) / (sum(counts[part]) / n))
-            scores[e] += variable.weight * math.log(sum(ratios) / len(ratios))
+            weighted = variable.weight if variable.interval_weights is None else variable.interval_weights[e]
+            scores[e] += weighted * math.log(sum(ratios) / len(ratios))
     odds = [math.exp(score - max(scores)) for score in scores]
-    kept = 0.5 / math.sqrt(sum(rows))
+    kept = 1.0 / math.sqrt(sum(rows))
     return [(1 - kept) * one / sum(odds) + kept * n / sum(rows) for one, n in zip(odds, rows, strict=True)]
 
 
-def test_shares_are_those_of_the_formula(fitted):
+@pytest.mark.parametrize("averaging", ["convex", "compression", None])
+def test_shares_are_those_of_the_formula(averaging):
+    fitted = NaiveBayesRegressor(averaging=averaging).fit(*houses())
     new = houses(20, seed=1)[0]
     new.loc[3, "town"] = "east"  # never seen
     shares, bounds = fitted.predict_distribution(new)
@@ -139,7 +142,7 @@ def test_moves_add_up_to_the_prediction(fitted):
     np.testing.assert_allclose(moves.sum(axis=1), fitted.predict(X[:80]) - y.mean(), atol=1e-9)
     scores = np.log(fitted.model_.interval_counts / len(y)) + evidence.sum(axis=1)
     shares = np.exp(scores) / np.exp(scores).sum(axis=1, keepdims=True)
-    kept = 0.5 / np.sqrt(len(y))
+    kept = 1.0 / np.sqrt(len(y))
     shares = (1 - kept) * shares + kept * fitted.model_.interval_counts / len(y)
     np.testing.assert_allclose(shares, fitted.predict_distribution(X[:80]).shares)
     noise = list(X.columns).index("noise")
@@ -184,6 +187,36 @@ def test_redundant_variables_are_not_counted_twice():
     low, high = naive.predict_interval(copies).T
     assert np.mean((low <= y) & (y <= high)) < 0.8
     np.testing.assert_allclose(five.predict(copies), one.predict(copies[["area 0"]]), rtol=0.5)
+
+
+def test_convex_weights_are_the_best_for_rows_judged_without_themselves():
+    X, y = houses(300)
+    fitted = NaiveBayesRegressor().fit(X, y)
+    model, weights = fitted.model_, fitted.interval_weights_
+    target = np.searchsorted(model.bounds, y)
+    prior = np.log(model.interval_counts / 300)
+    typical = model.typical
+
+    def cost(weights):
+        """The penalised loss, row by row: the evidence for its own interval is that without the row."""
+        table = {name: X[name].where(X[name].notna(), None).tolist() for name in X}
+        scores = np.tile(prior, (300, 1))
+        for variable, w in zip(model.variables, weights, strict=True):
+            parts = np.array([variable.part_of(value) for value in table[variable.name]])
+            evidence = variable.table(typical)[parts]
+            own = variable.table(typical, without_the_row=True)[parts, target]
+            evidence[np.arange(300), target] = own
+            scores += w * evidence
+        loss = (np.log(np.exp(scores).sum(axis=1)) - scores[np.arange(300), target]).sum()
+        mean = weights.mean(axis=1, keepdims=True)
+        return loss + 0.5 * mean.sum() + 2.0 * ((weights - mean) ** 2).sum()
+
+    least = cost(weights)
+    rng = np.random.default_rng(0)
+    for scale in (0.01, 0.05, 0.2):
+        for _ in range(10):
+            moved = np.maximum(weights + scale * rng.normal(size=weights.shape) * (weights > 0), 0.0)
+            assert cost(moved) > least
 
 
 def test_intervals_cover_rows_that_were_not_seen():
@@ -300,8 +333,8 @@ def test_scikit_learn_composes_it():
     pipeline = make_pipeline(StandardScaler(), NaiveBayesRegressor())
     numbers = X[["beds", "noise"]]
     assert pipeline.fit(numbers, y).score(numbers, y) > 0.3
-    search = GridSearchCV(NaiveBayesRegressor(), {"averaging": ["compression", None]}, cv=3).fit(X, y)
-    assert search.best_params_["averaging"] in ("compression", None)
+    search = GridSearchCV(NaiveBayesRegressor(), {"averaging": ["convex", None]}, cv=3).fit(X, y)
+    assert search.best_params_["averaging"] == "convex"
     assert clone(NaiveBayesRegressor(average_starts=False)).average_starts is False
 
 
@@ -331,6 +364,24 @@ def test_a_broken_file_is_refused(fitted, field, value, message):
     if field == "values":
         plain["counts"] = [1, 1]
     with pytest.raises(ValueError, match=message):
+        loads(json.dumps(plain))
+
+
+def test_a_file_of_one_weight_per_variable_is_read():
+    X, y = houses()
+    fitted = NaiveBayesRegressor(averaging="compression").fit(X, y)
+    plain = json.loads(dumps(fitted))
+    for variable in plain["variables"]:
+        variable.pop("interval_weights", None)
+    np.testing.assert_array_equal(loads(json.dumps(plain)).predict(X), fitted.predict(X))
+    assert fitted.interval_weights_.shape == (4, len(fitted.bounds_) + 1)
+    assert (fitted.interval_weights_ == fitted.weights_[:, np.newaxis]).all()
+
+
+def test_weights_of_another_number_of_intervals_are_refused(fitted):
+    plain = json.loads(dumps(fitted))
+    plain["variables"][0]["interval_weights"] = [1.0, 2.0]
+    with pytest.raises(ValueError, match=r"interval_weights: \d+ weights expected, got 2"):
         loads(json.dumps(plain))
 
 

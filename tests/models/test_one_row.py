@@ -120,7 +120,14 @@ FITTED = {
     "MODLGrouper": {"encode": "onehot"},
     "DataGridClustering": {"effort": 1},
     "BallPartitionClassifier": {},
+    "NaiveBayesRegressor": {},
+    "DataGridRegressor": {"effort": 1},
 }
+
+
+def numbers(X, y):
+    """Return a number that several columns inform."""
+    return X["size"].fillna(0.0).to_numpy() + 2.0 * np.unique(y, return_inverse=True)[1]
 
 
 @pytest.fixture(scope="module")
@@ -132,7 +139,8 @@ def models():
         estimator = getattr(damier, name)()
         known = {key: value for key, value in parameters.items() if key in estimator.get_params()}
         names = COLUMNS.get(name, list(X.columns))
-        fitted = estimator.set_params(**known).fit(X[names], y)
+        target = numbers(X, y) if "Regressor" in name else y
+        fitted = estimator.set_params(**known).fit(X[names], target)
         made[case] = loads(dumps(fitted)), names
     return made
 
@@ -147,7 +155,7 @@ def test_a_row_scores_as_a_table_of_one_row_to_the_last_bit(models, case):
     ]
     asked = [
         w
-        for w in ("predict_proba", "predict_log_proba", "predict", "transform", "apply")
+        for w in ("predict_proba", "predict_log_proba", "predict", "predict_interval", "transform", "apply")
         if hasattr(model, w)
     ]
     assert asked
@@ -198,15 +206,24 @@ def test_estimators_take_a_row_too():
     assert np.array_equal(fitted.predict_proba(row), fitted.model_.predict_proba(row))
 
 
-@pytest.mark.parametrize("case", ["NaiveBayesClassifier", "DataGridEnsembleClassifier", "LinfClassifier"])
-def test_loading_and_scoring_a_row_imports_numpy_alone(models, case, tmp_path):
+@pytest.mark.parametrize(
+    ("case", "asked", "shape"),
+    [
+        ("NaiveBayesClassifier", "predict_proba", (1, 3)),
+        ("DataGridEnsembleClassifier", "predict_proba", (1, 3)),
+        ("LinfClassifier", "predict_proba", (1, 3)),
+        ("NaiveBayesRegressor", "predict_interval", (1, 2)),
+        ("DataGridRegressor", "predict_interval", (1, 2)),
+    ],
+)
+def test_loading_and_scoring_a_row_imports_numpy_alone(models, case, asked, shape, tmp_path):
     model, _ = models[case]
     save(model, tmp_path / "model.json")
     program = (
         "import sys; from damier.deploy import load; "
         f"model = load({str(tmp_path / 'model.json')!r}); "
         "row = dict(size=1.0, age=30, colour='red', day=None, grade='low', member=None, noise=0.1); "
-        "assert model.predict_proba(row).shape == (1, 3); "
+        f"assert model.{asked}(row).shape == {shape}; "
         "print({'scipy', 'narwhals', 'duckdb', 'sklearn', 'numba', 'pandas'} & set(sys.modules))"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)

@@ -34,9 +34,11 @@ class NaiveBayesRegressor(WithSummary, TableRegressor):
 
     Parameters
     ----------
-    averaging : {"compression"} or None, default="compression"
-        ``"compression"`` gives each variable a weight between 0 and 1, so that redundant variables are not
-        counted twice, each training row judged without itself. None gives each variable the weight 1: the
+    averaging : {"convex", "compression"} or None, default="convex"
+        How variables are weighted, so that redundant ones are not counted twice. ``"convex"`` gives each
+        variable one weight per elementary interval, zero or more, that make the targets of the training rows
+        most probable, each row judged without itself. ``"compression"`` gives each variable one weight
+        between 0 and 1, the mean over searches (Boullé, 2007). None gives each variable the weight 1: the
         distributions are then too narrow as soon as variables say the same.
     average_starts : bool, default=True
         Average the evidence of the distinct optima that the starts of the search reach for a variable, if
@@ -57,7 +59,9 @@ class NaiveBayesRegressor(WithSummary, TableRegressor):
     levels_ : dict of str to float
         How much each column explains of the target by itself, from 0 (nothing) to 1 (all).
     weights_ : array of shape (n_features,)
-        Weight of each column's evidence.
+        Weight of each column's evidence, the mean over the elementary intervals.
+    interval_weights_ : array of shape (n_features, n_intervals)
+        Weight of each column's evidence for each elementary interval.
     feature_importances_ : array of shape (n_features,)
         Weight times level, scaled to sum to one (all zero when no column informs about the target).
     model_ : damier.models.NaiveBayesRegression
@@ -87,7 +91,7 @@ class NaiveBayesRegressor(WithSummary, TableRegressor):
     _accepts_sparse = True
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "averaging": [StrOptions({"compression"}), None],
+        "averaging": [StrOptions({"convex", "compression"}), None],
         "average_starts": ["boolean"],
         "search": [StrOptions({"auto", "greedy", "exact"})],
         "n_jobs": [Integral, None],
@@ -99,7 +103,7 @@ class NaiveBayesRegressor(WithSummary, TableRegressor):
     def __init__(
         self,
         *,
-        averaging: Averaging = "compression",
+        averaging: Averaging = "convex",
         average_starts: bool = True,
         search: Search = "auto",
         n_jobs: int | None = None,
@@ -150,6 +154,9 @@ class NaiveBayesRegressor(WithSummary, TableRegressor):
         self.bounds_ = self.model_.bounds
         self.levels_ = {v.name: v.partition.level for v in variables}
         self.weights_ = np.array([v.weight for v in variables])
+        self.interval_weights_ = np.array(
+            [np.broadcast_to(v.multiplier, self.model_.n_intervals) for v in variables]
+        )
         return self
 
     def _summary(self) -> dict[str, list[Any]]:

@@ -423,7 +423,7 @@ def _float_target(array: npt.NDArray[Any], allow_unlabeled: bool, name: str) -> 
     if (labeled != np.floor(labeled)).any():
         raise ValueError(
             f"Unknown label type: continuous. The target {name} holds fractional numbers, not classes:"
-            " cut it into bins first, or convert it to text if its values are names."
+            " use a regressor, or convert it to text if its values are names."
         )
     classes, inverse = np.unique(labeled, return_inverse=True)
     codes = np.full(len(array), -1, dtype=np.int32)

@@ -214,6 +214,7 @@ _HOME_OF_KIND = {
     "intervals": "damier.models.partition",
     "linf": "damier.models.linf",
     "naive_bayes": "damier.models.naive_bayes",
+    "naive_bayes_regression": "damier.models.naive_bayes_regression",
     "regression_grid": "damier.models.regression_grid",
 }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -10,8 +11,9 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from damier.intake.dates import number_text
+from damier.intake.frames import row_values
 from damier.intake.table import FloatArray, IntArray, Table
-from damier.models.codec import Counts, FieldError, Share, read_used
+from damier.models.codec import Counts, FieldError, Share, Weight, Weights, read_used
 from damier.models.encoding import check_names
 from damier.models.evidence import PartitionEvidence
 from damier.models.notebook import bar_table, counted, level_bar
@@ -34,24 +36,34 @@ class TargetEvidence(PartitionEvidence):
         The best partition of the variable and the target, followed by other optima when they are averaged:
         the mean over them of P(part | target interval) / P(part) is the variable's evidence.
     weight : float
-        Between 0 and 1; the evidence is multiplied by it.
+        Zero or more; the evidence is multiplied by it.
+    interval_weights : array of shape (n_intervals,), optional
+        Weights of the evidence for each elementary interval; ``weight`` is then their mean.
     """
 
     partitions: tuple[Partition, ...]
-    weight: Share = 1.0
+    weight: Weight = 1.0
+    interval_weights: Weights | None = None
+
+    later_fields = ("interval_weights",)
 
     def _check(self) -> None:
         super()._check()
         for i, partition in enumerate(self.partitions):
             if partition.target is None:
                 raise FieldError(f"partitions[{i}]", "the partition is not one of a numeric target")
-        if not 0.0 <= self.weight <= 1.0:
-            raise FieldError("weight", f"must be between 0 and 1, got {self.weight}")
+        if not 0.0 <= self.weight < math.inf:
+            raise FieldError("weight", f"must be a number that is not negative, got {self.weight}")
 
     @property
     def informs(self) -> bool:
         """True if a value of the variable can change a prediction."""
-        return self.weight > 0.0 and self.parts.n_parts > 1
+        return bool(np.any(self.multiplier > 0.0)) and self.parts.n_parts > 1
+
+    @property
+    def multiplier(self) -> FloatArray:
+        """What the evidence is multiplied by: the weight, or one weight per elementary interval."""
+        return np.array(self.weight) if self.interval_weights is None else self.interval_weights
 
     def table(self, typical: FloatArray, *, without_the_row: bool = False) -> FloatArray:
         """Evidence of each part of ``apply`` for each elementary interval of the target.
@@ -121,6 +133,14 @@ class NaiveBayesRegression(RegressorModel):
     def _check(self) -> None:
         super()._check()
         check_names(self.variables, "variables")
+        for i, variable in enumerate(self.variables):
+            if variable.interval_weights is not None:
+                given = len(variable.interval_weights)
+                if given != self.n_intervals:
+                    raise FieldError(
+                        f"variables[{i}].interval_weights",
+                        f"{self.n_intervals} weights expected, got {given}",
+                    )
 
     def _described(self) -> str:
         used = sum(v.informs for v in self.variables)
@@ -163,11 +183,22 @@ class NaiveBayesRegression(RegressorModel):
     @cached_property
     def tables(self) -> list[FloatArray]:
         """Weighted evidence of each part and elementary interval, of the variables that inform."""
-        return [self.variables[k].weight * self.variables[k].table(self.typical) for k in self._used]
+        return [self.variables[k].multiplier * self.variables[k].table(self.typical) for k in self._used]
 
     def _read(self, X: Any) -> Table:
         names = [variable.name for variable in self.variables]
         return read_used(X, names, [names[k] for k in self._used])
+
+    def _row_shares(self, X: Any) -> FloatArray | None:
+        active = [self.variables[k] for k in self._used]
+        values = row_values(X, [variable.name for variable in active])
+        if values is None:
+            return None
+        scores = self._log_prior.copy()
+        for variable, value, evidence in zip(active, values, self.tables, strict=True):
+            scores += evidence[variable.part_of(value)]
+        shares: FloatArray = self._with_reserve(_normalised(scores[np.newaxis]))[0]
+        return shares
 
     def _scored(self, table: Table) -> Iterator[tuple[slice, FloatArray]]:
         active = [self.variables[k] for k in self._used]

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from damier.intake.dates import number_text
-from damier.intake.frames import read_columns
+from damier.intake.frames import read_columns, row_values
 from damier.intake.table import FloatArray, Table
 from damier.models.codec import Counts, FieldError, check_shape
 from damier.models.grid import DataGrid, unused_name
@@ -103,6 +103,17 @@ class RegressionGrid(RegressorModel):
 
     def _read(self, X: Any) -> Table:
         return read_columns(X, self.variables, self.grid.n_variables)
+
+    def _row_shares(self, X: Any) -> FloatArray | None:
+        values = row_values(X, self.variables)
+        if values is None:
+            return None
+        axes = zip(self.partitions.values(), values, strict=True)
+        parts = np.array([[partition.part_of(value) for partition, value in axes]])
+        if (parts < 0).any():
+            return self.grid.shares_given(parts[0])
+        shares: FloatArray = self.cell_shares[self.grid.find_cells_of(parts)[0]]
+        return shares
 
     def _scored(self, table: Table) -> Iterator[tuple[slice, FloatArray]]:
         parts = self.grid.find_parts(table)

@@ -68,6 +68,18 @@ class RegressorModel(Model):
         """Read the columns that the model uses."""
         raise NotImplementedError
 
+    def _row_shares(self, X: Any) -> FloatArray | None:
+        """Shares of one row given as a dict, without a table of one row; None where X is something else."""
+        raise NotImplementedError
+
+    def _distributions(self, X: Any) -> tuple[int, Iterator[tuple[slice, FloatArray]]]:
+        """Return the number of rows, and the shares of successive slices of them."""
+        row = self._row_shares(X)
+        if row is not None:
+            return 1, iter([(slice(0, 1), row[np.newaxis])])
+        table = self._read(X)
+        return table.n_rows, self._scored(table)
+
     # ----- what is known of the intervals
 
     @property
@@ -126,11 +138,12 @@ class RegressorModel(Model):
         ----------
         X : data frame, array, dict of columns or Table
             Columns are found by their names, in any order; others are ignored. Those of an array, and those
-            of a frame where the model was fitted on an array, are found by position.
+            of a frame where the model was fitted on an array, are found by position. One row may be a dict
+            of values.
         """
-        table = self._read(X)
-        shares = np.empty((table.n_rows, self.n_intervals))
-        for rows, scored in self._scored(table):
+        n_rows, distributions = self._distributions(X)
+        shares = np.empty((n_rows, self.n_intervals))
+        for rows, scored in distributions:
             shares[rows] = scored
         return Distribution(shares, self.bounds)
 
@@ -147,9 +160,9 @@ class RegressorModel(Model):
             return self.predict_quantile(X, 0.5)
         if method != "mean":
             raise ValueError(f"method must be 'mean' or 'median'; got {method!r}.")
-        table = self._read(X)
-        means = np.empty(table.n_rows)
-        for rows, shares in self._scored(table):
+        n_rows, distributions = self._distributions(X)
+        means = np.empty(n_rows)
+        for rows, shares in distributions:
             means[rows] = self.means(shares)
         return means
 
@@ -170,9 +183,9 @@ class RegressorModel(Model):
         levels = np.atleast_1d(np.asarray(q, dtype=np.float64))
         if levels.ndim > 1 or not ((levels >= 0.0) & (levels <= 1.0)).all():
             raise ValueError(f"q must be between 0 and 1; got {q!r}.")
-        table = self._read(X)
-        found = np.empty((table.n_rows, len(levels)))
-        for rows, shares in self._scored(table):
+        n_rows, distributions = self._distributions(X)
+        found = np.empty((n_rows, len(levels)))
+        for rows, shares in distributions:
             found[rows] = self.quantiles(shares, np.broadcast_to(levels, (len(shares), len(levels))))
         return found[:, 0] if np.ndim(q) == 0 else found
 
@@ -212,9 +225,9 @@ class RegressorModel(Model):
         if n_samples < 1:
             raise ValueError(f"n_samples must be at least 1; got {n_samples}.")
         rng = np.random.default_rng(seed)
-        table = self._read(X)
-        drawn = np.empty((table.n_rows, n_samples))
-        for rows, shares in self._scored(table):
+        n_rows, distributions = self._distributions(X)
+        drawn = np.empty((n_rows, n_samples))
+        for rows, shares in distributions:
             drawn[rows] = self.quantiles(shares, rng.random((len(shares), n_samples)))
         return drawn
 
