@@ -37,19 +37,69 @@ def test_the_summary_scores_as_the_model():
     columns = sample_columns(900)
     y = columns.pop(SAMPLE_TARGET)
     table, _, classes, model = fitted(pd.DataFrame(columns), y)
-    held = json.loads(json.dumps(scorer.summarize_scorer(model, classes, table.names), allow_nan=False))
+    held = json.loads(json.dumps(scorer.summarize_scorer(model, classes, table), allow_nan=False))
+    assert np.abs(scored(held, model, table) - model.predict_proba(table)).max() < 1e-6
+    assert held["columns"] == list(table.names)
+    assert not held["averaged"]
+
+
+def scored(held, model, table):
+    """Score rows as the page does."""
     scores = np.tile(np.array(held["log_prior"]), (table.n_rows, 1))
     for variable in held["variables"]:
         (evidence,) = (v for v in model.variables if v.name == variable["name"])
-        scores += np.vstack([variable["scores"], [[0.0, 0.0]]])[
-            evidence.partition.apply(table[variable["name"]])
-        ]
-    proba = np.exp(scores) / np.exp(scores).sum(axis=1, keepdims=True)
-    assert np.abs(proba - model.predict_proba(table)).max() < 1e-10
-    assert held["columns"] == list(table.names)
+        known = np.vstack([variable["scores"], np.zeros((1, scores.shape[1] - 1))])
+        scores[:, 1:] += known[evidence.apply(table[variable["name"]])]
+    proba = np.exp(scores - scores.max(axis=1, keepdims=True))
+    return proba / proba.sum(axis=1, keepdims=True)
 
 
-def test_of_many_classes_the_others_are_one():
+@pytest.mark.parametrize("n_classes", [2, 4, 26])
+def test_where_there_is_room_it_is_the_default_classifier(n_classes):
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, n_classes, 1300)
+    X = pd.DataFrame(
+        {
+            "a": np.where(rng.random(1300) < 0.1, np.nan, y + rng.normal(0, 1, 1300)),
+            "noise": rng.random(1300),
+            "c": np.array(list("xyzw"))[(y + (rng.random(1300) < 0.3)) % 4],
+            "d": y % 3 + rng.integers(0, 2, 1300),
+        }
+    )
+    table, target = read_table(X), read_target(y)
+    models = []
+    summary = analyze(table, target, grid_seconds=0, keep_model=models.append)
+    held = json.loads(json.dumps(summary["scorer"], allow_nan=False))
+    classifier = NaiveBayesClassifier().fit(X, y)
+    expected = classifier.predict_proba(X)
+    assert held["averaged"]
+    assert not held["merged"]
+    assert len(held["classes"]) == n_classes
+    assert np.abs(scored(held, models[0], table) - expected).max() < 1e-5
+    # The same without a model that was fitted before: it is the one that the scores are of.
+    assert analyze(table, target, grid_seconds=0)["scorer"] == summary["scorer"]
+    # A part has the mean share of each class over its rows, weighted.
+    (variable,) = (v for v in models[0].variables if v.name == "a")
+    shares = np.exp(variable.table[variable.apply(table["a"])])
+    parts = variable.partition.apply(table["a"])
+    (told,) = (v for v in held["variables"] if v["name"] == "a")
+    for part in range(variable.partition.n_parts):
+        scores = variable.multiplier * np.log(shares[parts == part].mean(axis=0))
+        assert told["part_scores"][part] == pytest.approx((scores[1:] - scores[0]).tolist(), abs=1e-6)
+
+
+def test_a_large_table_is_scored_by_the_model_of_a_sample(monkeypatch):
+    monkeypatch.setattr("damier.fit.evaluation._MOST_VALUES", 3000)
+    monkeypatch.setattr("damier.fit.evaluation._LEAST_ROWS", 1000)
+    rng = np.random.default_rng(0)
+    y = (rng.random(4000) < 0.1).astype(int)
+    table, target = read_table({"a": y + rng.normal(0, 1, 4000), "b": rng.random(4000)}), read_target(y)
+    held = analyze(table, target, grid_seconds=0)["scorer"]
+    assert np.exp(held["log_prior"]).tolist() == pytest.approx((np.bincount(y) / 4000).tolist())
+
+
+def test_of_many_classes_the_others_are_one(monkeypatch):
+    monkeypatch.setattr(scorer, "_MOST_NUMBERS", 200)
     rng = np.random.default_rng(0)
     y = rng.integers(0, 40, 4000)
     X = {"a": y + rng.normal(0, 2, 4000), "b": rng.permutation(y), "c": np.array(list("xyzw"))[y % 4]}
@@ -72,7 +122,8 @@ def test_of_many_classes_the_others_are_one():
     assert a.partition.counts.tolist() == counts.tolist()
 
 
-def test_variables_are_limited_and_counted():
+def test_variables_are_limited_and_counted(monkeypatch):
+    monkeypatch.setattr(scorer, "_MOST_NUMBERS", 1000)
     rng = np.random.default_rng(0)
     y = rng.integers(0, 2, 600)
     X = {f"x{k}": y + rng.normal(0, 1 + k / 100, 600) for k in range(70)}
@@ -80,6 +131,7 @@ def test_variables_are_limited_and_counted():
     held = summary["scorer"]
     assert held["tried"] == scorer.MAX_VARIABLES
     assert 0 < len(held["variables"]) <= scorer.MAX_VARIABLES
+    assert not held["averaged"]
     assert scorer.view(summary)["cut"]
 
 
@@ -88,7 +140,7 @@ def test_values_that_are_too_many_are_left_out(monkeypatch):
     columns = sample_columns(900)
     y = columns.pop(SAMPLE_TARGET)
     table, _, classes, model = fitted(pd.DataFrame(columns), y)
-    held = scorer.summarize_scorer(model, classes, table.names)
+    held = scorer.summarize_scorer(model, classes, table)
     grouped = [v for v in held["variables"] if "groups" in v]
     assert any(v["groups"] is None for v in grouped)
 
@@ -111,8 +163,8 @@ def test_factors_without_scripts_are_odds(n_classes):
     view = scorer.view(summary)
     held, j = summary["scorer"], summary["scorer"]["classes"].index(view["class"])
     prior = np.exp(held["log_prior"])
-    for part, row in zip(view["variables"][0]["shown"], held["variables"][0]["scores"], strict=True):
-        after = prior * np.exp(row)
+    for part, row in zip(view["variables"][0]["shown"], held["variables"][0]["part_scores"], strict=True):
+        after = prior * np.exp([0.0, *row])
         after /= after.sum()
         odds = after[j] / (1 - after[j]) / (prior[j] / (1 - prior[j]))
         assert part["factor"] == pytest.approx(odds)

@@ -25,6 +25,15 @@ from damier.report.scripts import compact
         ("return / a/.test(b) ? 1 : 2;", "return/ a/.test(b)?1:2;"),
         ("  // only a comment\n\n  go();", "go();"),
         ("for (const [a, b] of c) d ??= a ? .5 : b;", "for(const[a,b]of c)d??=a?.5:b;"),
+        ("for (let k = 0; k < 3; k++) f(k - --n);", "for(let k=0;k<3;k++)f(k- --n);"),
+        ("const a = (x) => x;\nconst b = async (x) => x;\nlet c;", "const a=x=>x,b=async(x)=>x;let c;"),
+        ("f();\nconst a = 1;\ng();\nconst b = 2;", "f();const a=1;g();const b=2;"),
+        ("const f = () => {\n  g();\n  h();\n};\nconst a = 1;", "const f=()=>{g();h()},a=1;"),
+        ("const a = () => {\n  b();\n}\nconst c = 1;", "const a=()=>{b()}\nconst c=1;"),
+        (
+            "for (const a of b) {\n  c(a);\n}\nconst d = `${a ? `;` : { b }}`;",
+            "for(const a of b){c(a)}\nconst d=`${a?`;`:{b}}`;",
+        ),
     ],
 )
 def test_only_spaces_that_mean_nothing_go(script, kept):

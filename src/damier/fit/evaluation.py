@@ -6,7 +6,8 @@ whole evaluation of a small table.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from damier.fit.naive_bayes import naive_bayes, weight_variables
 from damier.fit.partitions import partition_column
 from damier.intake import Table, Target
 from damier.intake.table import FloatArray, IntArray
-from damier.models import Partition, VariableEvidence
+from damier.models import NaiveBayes, Partition, VariableEvidence
 from damier.search.run import Run
 
 # A table of more values is scored on some of its rows, but never on fewer than `_LEAST_ROWS`.
@@ -32,6 +33,7 @@ def cross_validated_scores(
     n_folds: int = 5,
     partitions: Sequence[Partition] | None = None,
     curves_of: Sequence[int] = (),
+    keep_model: Callable[[NaiveBayes], None] | None = None,
     run: Run,
 ) -> dict[str, Any]:
     """Score the averaged naive Bayes by cross-validation.
@@ -52,6 +54,8 @@ def cross_validated_scores(
         The partitions of all columns, fitted to all rows, if they are known already; else they are searched.
     curves_of : sequence of int
         Places of the classes to return the curves of.
+    keep_model : callable, optional
+        Called with the naive Bayes fitted to all rows scored, with the class frequencies of the table.
     run : Run
         Columns and folds are shared among its threads.
 
@@ -108,6 +112,9 @@ def cross_validated_scores(
         proba *= stands_for
         proba /= proba.sum(axis=1, keepdims=True)
     weights = stands_for[codes]
+    if keep_model is not None:
+        every = naive_bayes(weighted[-1], training[-1].target)
+        keep_model(replace(every, class_counts=np.bincount(target.codes)[training[-1].present]))
     return {
         "accuracy": float(np.average(proba.argmax(axis=1) == codes, weights=weights)),
         "auc": area_under_curve(proba, codes, weights),

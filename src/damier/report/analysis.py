@@ -186,12 +186,14 @@ def analyze(
     classes = shown_classes(bare)
     if keep_columns is not None:
         keep_columns(bare)
+    models: list[NaiveBayes] = []  # of all columns: what a row of the page is scored with
     if keep_model is not None:
         model = sections.run(
             "model", "Weighting", 0, lambda run: _averaged(list(partitions.values()), table, target, run)
         )
         if model is not None:
             keep_model(model)
+            models.append(model)
     scores, grid, pairs = None, None, None
     # With fewer rows hardly a class has one to learn from and one to be judged by.
     if classifier and table.n_rows >= 2 * target.n_classes:
@@ -200,7 +202,12 @@ def analyze(
             "Cross-validating",
             0,
             lambda run: cross_validated_scores(
-                table, target, partitions=list(partitions.values()), curves_of=classes.places, run=run
+                table,
+                target,
+                partitions=list(partitions.values()),
+                curves_of=classes.places,
+                keep_model=models.append,
+                run=run,
             ),
         )
     if grid_seconds > 0 and table.n_columns > 1:
@@ -226,7 +233,7 @@ def analyze(
             "scorer",
             "Weighting",
             0,
-            lambda run: fit_scorer(partitions, table, target, classes, weights, run=run),
+            lambda run: fit_scorer(partitions, table, target, classes, weights, models[:1], run=run),
         )
     summary = summarize(
         partitions,
@@ -236,7 +243,7 @@ def analyze(
         pairs=pairs,
     )
     if scorer is not None:
-        summary["scorer"] = summarize_scorer(scorer, classes, table.names, columns, labels)
+        summary["scorer"] = summarize_scorer(scorer, classes, table, columns, labels)
     summary["ended"] = sections.ended
     summary["grid_seconds"] = grid_seconds
     return summary

@@ -52,6 +52,11 @@ class ShownClasses:
         """Style of each label."""
         return [f"k{j}" for j in range(len(self.places))] + (["ko"] if self.n_others else [])
 
+    @property
+    def options(self) -> list[tuple[str, str]]:
+        """What a list of the page offers: the place of each shown class, ``o`` for the others, and labels."""
+        return list(zip([*map(str, self.places), "o"], self.labels, strict=False))
+
     def kept(self, counts: Sequence[int]) -> list[int]:
         """Rows of each label, from those of all classes."""
         kept = [counts[j] for j in self.places]

@@ -118,8 +118,9 @@ def view(summary: Mapping[str, Any]) -> dict[str, Any] | None:
         "cut_short": cut_short(summary),
         "matrix": _matrix(pairs, grids, summary["variables"]) if "grids" in pairs else None,
         "tables": [grid_table(grid, classes, default_class(classes)) for grid in best],
-        "class": classes.labels[default_class(classes)],
-        "classes": classes.labels,
+        "bare": sum("cells" not in grid for grid in grids),
+        "look": classes.options,
+        "first": default_class(classes),
     }
 
 

@@ -131,10 +131,17 @@ def view(summary: Mapping[str, Any]) -> dict[str, Any] | None:
         return None
     classes = shown_classes(dict(summary))
     of_all = classes.kept(classes.counts)
-    shown = [_rule(rule, grid["variables"], classes, of_all) for rule in grid["rules"][:SHOWN_RULES]]
+    rules = [_rule(rule, grid["variables"], classes, of_all) for rule in grid["rules"]]
+    shown = rules[:SHOWN_RULES]
     # Where pairs were sought as well, their section says it of both.
     said = cut_short(summary) if summary.get("pairs") is None else ""
-    return {**grid, "shown": shown, "hidden": grid["cells"] - len(shown), "cut_short": said}
+    return {
+        **grid,
+        "shown": shown,
+        "later": rules[SHOWN_RULES:],
+        "hidden": grid["cells"] - len(shown),
+        "cut_short": said,
+    }
 
 
 def _rule(
@@ -165,17 +172,15 @@ def _rule(
 
 
 def island(summary: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Return the rules for the script: the conditions of all parts, and cells with their counts."""
+    """Return the rules for the script: parts as conditions in SQL and Python, cells with their counts."""
     grid = summary.get("grid")
     if grid is None or not grid["variables"] or not all("conditions" in v for v in grid["variables"]):
         return None
     classes = shown_classes(dict(summary))
     return {
-        "names": [v["name"] for v in grid["variables"]],
-        "conditions": [
-            [[one["words"], one["sql"], one["python"]] for one in v["conditions"]] for v in grid["variables"]
-        ],
+        "conditions": [[[one["sql"], one["python"]] for one in v["conditions"]] for v in grid["variables"]],
         "query": grid["query"],
         "all": classes.kept(classes.counts),
+        "cells": grid["cells"],
         "rules": [[rule["cell"], rule["rows"], classes.kept(rule["counts"])] for rule in grid["rules"]],
     }

@@ -1,8 +1,9 @@
-"""A row tried on the page: a naive Bayes over the parts that the page shows, small enough to be held in it.
+"""A row tried on the page: a naive Bayes that is small enough to be held in it.
 
-The model is that of ``NaiveBayesClassifier(evidence="best")`` on these partitions. It is fitted to at most
-`MAX_VARIABLES` variables, those of most weight when all were scored together, and to the classes that the
-page shows; of more than ten, the others are one class. A variable that is not given brings no evidence.
+It is the model that the page scores, ``NaiveBayesClassifier()``, where there is room for it. Else it is that
+of ``NaiveBayesClassifier(evidence="best")`` on the partitions that the page shows, of at most `MAX_VARIABLES`
+variables, those of most weight when all were scored together; of very many classes, those that the page does
+not show are one class. A variable that is not given brings no evidence.
 """
 
 from __future__ import annotations
@@ -15,16 +16,17 @@ from typing import Any
 import numpy as np
 
 from damier.intake import Table, Target
-from damier.models import GroupPartition, IntervalPartition, NaiveBayes, Partition
-from damier.report.classes import ShownClasses, shown_classes
+from damier.intake.table import FloatArray
+from damier.models import GroupPartition, IntervalPartition, NaiveBayes, Partition, VariableEvidence
+from damier.report.classes import MAX_CLASSES, ShownClasses, shown_classes
 from damier.report.pairs import default_class
-from damier.report.summary import json_value, type_of
+from damier.report.summary import type_of
 from damier.report.words import LabelStyle, part_labels, shortened
 from damier.search.run import Run
 
 MAX_VARIABLES = 60
 # Numbers of evidence, and characters of values, that a page holds.
-_MOST_NUMBERS = 10_000
+_MOST_NUMBERS = 40_000
 _MOST_CHARACTERS = 100_000
 # Rows that weights are fitted to, at most.
 _MOST_ROWS = 200_000
@@ -40,6 +42,7 @@ def fit_scorer(
     target: Target,
     classes: ShownClasses,
     weights: Mapping[str, float] | None = None,
+    averaged: Sequence[NaiveBayes] = (),
     *,
     run: Run,
 ) -> NaiveBayes | None:
@@ -55,17 +58,26 @@ def fit_scorer(
         Those that the page shows.
     weights : mapping of str to float, optional
         Weights of the variables by which they are chosen; by default their levels.
+    averaged : sequence of NaiveBayes
+        The model of all variables, where it is known: it is returned if there is room for it.
     run : Run
         Stops the search of the weights.
     """
     from damier.fit.naive_bayes import weigh_partitions
 
-    chosen = _chosen(partitions, len(classes.labels), weights or {})
+    for model in averaged:
+        used = [variable for variable in model.variables if variable.informs]
+        if len(model.classes) == target.n_classes and _room_for([v.parts for v in used], target.n_classes):
+            return model if used else None
+    merge = not _room_for(list(partitions.values())[:MAX_VARIABLES], target.n_classes)
+    chosen = _chosen(partitions, len(classes.labels) if merge else target.n_classes, weights or {})
     if not chosen:
         return None
-    code_of = np.full(target.n_classes, len(classes.places), np.int32)
-    code_of[classes.places] = np.arange(len(classes.places))
-    names = tuple(classes.labels) if classes.n_others else tuple(target.classes.tolist())
+    code_of, names = np.arange(target.n_classes, dtype=np.int32), tuple(target.classes.tolist())
+    if merge and classes.n_others:
+        code_of = np.full(target.n_classes, len(classes.places), np.int32)
+        code_of[classes.places] = np.arange(len(classes.places))
+        names = tuple(classes.labels)
     merged = [_merged(partitions[name], code_of, names) for name in chosen]
     rows = _sample(code_of[target.codes])
     if rows is not None:
@@ -78,13 +90,17 @@ def fit_scorer(
     return replace(model, class_counts=merged[0].counts.sum(axis=0))
 
 
+def _room_for(parts: Sequence[Partition], n_classes: int) -> bool:
+    return sum(one.n_parts for one in parts if one.n_parts > 1) * (n_classes - 1) <= _MOST_NUMBERS
+
+
 def _chosen(partitions: Mapping[str, Partition], n_classes: int, weights: Mapping[str, float]) -> list[str]:
     """Choose the variables of most weight, then of highest level, as long as there is room for them."""
     informing = [name for name, partition in partitions.items() if partition.n_parts > 1]
     order = sorted(informing, key=lambda name: (-weights.get(name, 0.0), -partitions[name].level))
     chosen, numbers = [], 0
     for name in order[:MAX_VARIABLES]:
-        numbers += partitions[name].n_parts * n_classes
+        numbers += partitions[name].n_parts * (n_classes - 1)
         if numbers <= _MOST_NUMBERS:
             chosen.append(name)
     return chosen
@@ -110,20 +126,24 @@ def _sample(codes: Any) -> Any:
 def summarize_scorer(
     model: NaiveBayes,
     classes: ShownClasses,
-    columns: Sequence[str],
+    table: Table,
     statistics: Mapping[str, Mapping[str, Any]] | None = None,
     labels: LabelStyle = "plain",
 ) -> dict[str, Any]:
     """Describe the naive Bayes of the page as a plain dict.
 
-    ``{"classes": [label, ...], "log_prior": [...], "columns": [name, ...], "tried",
-    "variables": [{"name", "type", "weight", "parts": [label, ...], "missing_part", "bounds" or "groups",
-    "scores": [[by class], ...]}, ...]}``
+    ``{"classes": [label, ...], "merged", "averaged", "log_prior": [...], "columns": [name, ...], "tried",
+    "variables": [{"name", "type", "weight", "parts": [label, ...], "part_scores": [[by class], ...],
+    "missing", "bounds" or "groups", "scores": [[by class], ...]}, ...]}``
 
-    The score of a class is its log-frequency plus the scores of the parts of a row; the exponentials, scaled
-    to sum to one, are the probabilities. ``missing_part`` is the part of a missing value, -1 for none.
-    ``tried`` variables were weighted; those without weight are not listed. ``groups`` are the values of each
-    part, None where there are too many for a page.
+    The score of a class is its log-frequency plus the scores of the values of a row; the exponentials, scaled
+    to sum to one, are the probabilities. The scores of the first class are zero everywhere, and left out.
+    Scores are those of the intervals between ``bounds``, after one of missing values where ``first`` is 1, or
+    those of ``groups`` of values, None where there are too many for a page; ``missing`` is the one of a
+    missing value, -1 for none. Where they are finer than the parts, ``part_scores`` are those of the mean
+    share of each class over the rows of a part. ``merged`` says that the classes are those that the page
+    shows, the others one; ``averaged`` that evidence is averaged over all partitions. ``tried`` variables
+    were weighted; those without weight are not listed.
 
     Parameters
     ----------
@@ -131,51 +151,92 @@ def summarize_scorer(
         As `fit_scorer` returns it.
     classes : ShownClasses
         Those that the page shows.
-    columns : sequence of str
-        All columns of the table, in their order.
+    table : Table
+        The rows, with all columns of the table in their order.
     statistics, labels
         As in `damier.report.summarize_grid`.
     """
     counts = model.class_counts.astype(np.float64)
     variables, characters = [], 0
     used = [variable for variable in model.variables if variable.informs]
-    strongest = sorted(used, key=lambda v: -float(np.ptp(v.scores[:-1], axis=0).max()))
+    strongest = sorted(used, key=lambda v: -float(np.ptp(_against_first(v.scores[:-1]), axis=0).max()))
     for variable in strongest:
-        partition = variable.partition
         column = (statistics or {}).get(variable.name, {})
+        parts = variable.parts
         held: dict[str, Any] = {
             "name": variable.name,
-            "type": type_of(partition),
+            "type": type_of(parts),
             "weight": round(variable.weight, 6),
-            "parts": part_labels(partition, column.get("statistics"), labels, room=_LABEL),
-            "missing_part": partition.part_of(None),
-            "scores": variable.scores[:-1].round(12).tolist(),
+            "parts": part_labels(variable.partition, column.get("statistics"), labels, room=_LABEL),
+            "missing": parts.part_of(None),
+            "scores": _rounded(variable.scores[:-1]),
         }
-        groups = _groups(partition)
+        if variable.averaged is not None:
+            held["part_scores"] = _rounded(_part_scores(variable, table))
+        groups = _groups(parts)
         if groups is not None:
             characters += sum(len(str(value)) + 3 for group in groups for value in group)
             held["groups"] = groups if characters <= _MOST_CHARACTERS else None
-        elif isinstance(partition, IntervalPartition):
-            held["bounds"] = [b if math.isfinite(b) else str(b) for b in partition.bounds]
-            held["first"] = int(partition.missing_alone)
+        elif isinstance(parts, IntervalPartition):
+            ends = {math.inf: "Infinity", -math.inf: "-Infinity"}  # as JavaScript reads them
+            held["bounds"] = [ends.get(bound, bound) for bound in parts.bounds]
+            held["first"] = int(parts.missing_alone)
         variables.append(held)
+    merged = len(model.classes) < len(classes.counts)
     return {
-        "classes": classes.labels,
+        "classes": classes.labels if merged else [name.removesuffix(":") for name in classes.names],
+        "merged": merged,
+        "averaged": any(variable.averaged is not None for variable in used),
         "log_prior": (np.log(counts) - np.log(counts.sum())).tolist(),
-        "columns": list(columns),
+        "columns": list(table.names),
         "tried": len(model.variables),
         "variables": variables,
     }
 
 
-def _groups(partition: Partition) -> list[list[Any]] | None:
-    """Return the values of each part as JSON has them; None for intervals of numbers."""
+def _against_first(scores: FloatArray) -> FloatArray:
+    """Leave probabilities as they are, and the scores of the first class zero."""
+    return scores[:, 1:] - scores[:, :1]
+
+
+def _rounded(scores: FloatArray) -> list[list[float]]:
+    held: list[list[float]] = (_against_first(scores) + 0.0).round(7).tolist()
+    return held
+
+
+def _part_scores(variable: VariableEvidence, table: Table) -> FloatArray:
+    """Score the parts of the best partition, by the mean over their rows of the share of each class."""
+    column = table[variable.name]
+    best, fine = variable.partition.apply(column), variable.apply(column)
+    n_fine = variable.parts.n_parts + 1
+    known = best >= 0
+    rows = np.bincount(
+        best[known] * n_fine + fine[known] % n_fine, minlength=variable.partition.n_parts * n_fine
+    ).reshape(-1, n_fine)
+    shares = rows / np.maximum(rows.sum(axis=1, keepdims=True), 1) @ np.exp(variable.table)
+    scores: FloatArray = variable.multiplier * np.log(np.maximum(shares, 1e-300))
+    return scores
+
+
+def _groups(partition: Partition) -> list[list[str]] | None:
+    """Return the values of each part as a line of the table may write them; None for intervals of numbers."""
     if isinstance(partition, GroupPartition):
-        return [[json_value(value) for value in group] for group in partition.groups]
-    if isinstance(partition, IntervalPartition) and partition.kind == "rank":
-        alone: list[list[Any]] = [[]] if partition.missing_alone else []
-        return alone + [[json_value(value) for value in group] for group in partition._ranked]
-    return None
+        groups = list(partition.groups)
+    elif isinstance(partition, IntervalPartition) and partition.kind == "rank":
+        groups = [*([()] if partition.missing_alone else []), *partition._ranked]
+    else:
+        return None
+    return [[text for value in group if value is not None for text in _written(value)] for group in groups]
+
+
+def _written(value: Any) -> list[str]:
+    """Write a value; a truth as files do.
+
+    >>> _written("a"), _written(True)
+    (['a'], ['True', 'true', 'TRUE'])
+    """
+    text = str(value)
+    return [text, text.lower(), text.upper()] if isinstance(value, bool) else [text]
 
 
 def view(summary: Mapping[str, Any]) -> dict[str, Any] | None:
@@ -183,33 +244,40 @@ def view(summary: Mapping[str, Any]) -> dict[str, Any] | None:
     scorer = summary.get("scorer")
     if scorer is None or not scorer["variables"]:
         return None
-    j = default_class(shown_classes(dict(summary)))
+    classes = shown_classes(dict(summary))
+    j = default_class(classes)
+    j = j if scorer["merged"] else classes.places[j]
     prior = np.exp(scorer["log_prior"])
     shown = []
-    for variable in scorer["variables"][:_SHOWN_VARIABLES]:
-        scores = np.array(variable["scores"])
-        factors = np.exp(scores[:, j] - np.log(_rest(scores, prior, j)))
+    for variable in [v for v in scorer["variables"] if len(v["parts"]) > 1][:_SHOWN_VARIABLES]:
+        scores = np.insert(np.array(variable.get("part_scores", variable["scores"])), 0, 0.0, axis=1)
+        factors = np.exp(np.clip(scores[:, j] - _log_rest(scores, prior, j), -50, 50))
         parts = [
             {"label": shortened(label, _LABEL), "factor": factor, "text": f"× {factor:.3g}"}
             for label, factor in zip(variable["parts"], factors.tolist(), strict=True)
         ]
         shown.append({**variable, "shown": parts[:_SHOWN_PARTS], "hidden": len(parts) - _SHOWN_PARTS})
     informative = summary["dataset"]["informative"]
+    every = [(str(k), label) for k, label in enumerate(scorer["classes"])]
     return {
         "variables": shown,
+        "controls": [(v["name"], v["parts"]) for v in scorer["variables"]],
         "n_variables": len(scorer["variables"]),
         "informative": informative,
+        "averaged": scorer["averaged"],
         "cut": informative > scorer["tried"],
         "class": scorer["classes"][j],
+        "look": classes.options if scorer["merged"] else every,
+        "first": j,
         "prior": float(prior[j]),
         "two": len(prior) == 2,
     }
 
 
-def _rest(scores: Any, prior: Any, j: int) -> Any:
-    """Return the mean of the factors of the other classes, by their frequencies."""
+def _log_rest(scores: Any, prior: Any, j: int) -> Any:
+    """Return the log of the mean of the factors of the other classes, by their frequencies."""
     others = np.delete(prior, j)
-    return np.exp(np.delete(scores, j, axis=1)) @ others / others.sum()
+    return np.logaddexp.reduce(np.delete(scores, j, axis=1) + np.log(others / others.sum()), axis=1)
 
 
 def island(summary: Mapping[str, Any]) -> dict[str, Any] | None:
@@ -217,4 +285,14 @@ def island(summary: Mapping[str, Any]) -> dict[str, Any] | None:
     scorer = summary.get("scorer")
     if scorer is None or not scorer["variables"]:
         return None
-    return {key: scorer[key] for key in ("log_prior", "columns", "variables")}
+    kept = ("type", "missing", "bounds", "first", "groups", "scores", "part_scores")
+    return {
+        "prior": scorer["log_prior"],
+        "columns": scorer["columns"],
+        # The page's own, where they are the same.
+        "classes": None if len(scorer["classes"]) <= MAX_CLASSES else scorer["classes"],
+        "merged": scorer["merged"],
+        "variables": [
+            {"name": v["name"], **{key: v[key] for key in kept if key in v}} for v in scorer["variables"]
+        ],
+    }

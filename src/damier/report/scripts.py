@@ -1,18 +1,20 @@
-"""Scripts as a page holds them: without comments, indentation, and spaces that mean nothing.
+"""Scripts as a page holds them: without comments, and without characters that mean nothing.
 
-Texts, templates and regular expressions are kept as they are; lines stay lines, so that nothing
-hangs on where a statement ends.
+Texts, templates and regular expressions are kept as they are. Lines are joined only behind a sign after which
+a statement cannot end, or has ended.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 # A slash after one of these begins a regular expression; after a name, a number or a bracket it divides.
 _BEFORE_REGEX = "(,=:[!&|?{};+-*%~^<>"
 _QUOTED = re.compile(r'"(?:[^"\\]|\\.)*"|' + r"'(?:[^'\\]|\\.)*'")
 _REGEX = re.compile(r"/(?![/*])(?:\[(?:[^\]\\]|\\.)*\]|[^/\\\[]|\\.)+/[a-z]*")
-_WORD = re.compile(r"[\w$]")
+_WORD = re.compile(r"[\w$]+")
+_SIGN = re.compile(r"\+\+|--|[^\w\s]")
 
 
 def compact(script: str) -> str:
@@ -21,73 +23,124 @@ def compact(script: str) -> str:
     Parameters
     ----------
     script : str
-        Comments stand on lines of their own or follow a space at the end of a line; no text goes over
-        several lines.
+        Comments stand on lines of their own or follow a space at the end of a line, every statement ends with
+        a semicolon or a brace and none is empty, and no text goes over several lines.
 
     Examples
     --------
     >>> print(compact('''
     ... // a comment
     ... const add = (a, b) => a + b;  // another
-    ...   const text = `${add(1, 2)} is  3`, find = /a - b/g, less = 4 / 2 / 1, minus = 1 - -1;
+    ... const text = `${add(1, 2)} is  3`, find = /a - b/g;
+    ... if (text) {
+    ...   const half = (x) => x / 2;
+    ...   half(- -1);
+    ... }
+    ... add();
     ... '''))
-    const add=(a,b)=>a+b;
-    const text=`${add(1,2)} is  3`,find=/a - b/g,less=4/2/1,minus=1- -1;
+    const add=(a,b)=>a+b,text=`${add(1,2)} is  3`,find=/a - b/g;if(text){const half=x=>x/2;half(- -1)}
+    add();
     """
-    lines = (_line(line.strip()) for line in script.splitlines())
-    return "\n".join(line for line in lines if line)
+    tokens: list[str] = []
+    for line in script.splitlines():
+        found = list(_tokens(line.strip()))
+        if not found:
+            continue
+        if tokens and tokens[-1] not in "{;,([" and found[0] not in "})],":
+            tokens.append("\n")
+        tokens += found
+    return _joined(_fewer(tokens)).rstrip("\n")
 
 
-def _line(line: str) -> str:
-    out: list[str] = []  # characters and whole texts
-    templates: list[int] = []  # braces open in the templates that this place is inside of
-    at, space = 0, False
+def _tokens(line: str) -> Iterator[str]:
+    """Cut a line into words, signs, and texts; the texts of a template end where code within it begins."""
+    inside: list[int] = []  # braces open in the code within each template that this place is in
+    at, last = 0, ""
     while at < len(line):
         char = line[at]
         if char in " \t":
-            space, at = True, at + 1
+            at += 1
             continue
-        last = out[-1][-1:] if out else ""
-        if line.startswith("//", at) and (not out or space):
-            break
-        # Two words, or two signs that would become another sign, keep their space.
-        joins = _WORD.match(last) and _WORD.match(char) if last else False
-        if space and (joins or (last == char and char in "+-")):
-            out.append(" ")
-        space = False
+        if line.startswith("//", at) and (at == 0 or line[at - 1] == " "):
+            return
         taken = None
         if char in "\"'":
             taken = _QUOTED.match(line, at)
-        elif char == "/" and (not last or last in _BEFORE_REGEX or _after_return(out)):
+        elif char == "/" and (not last or last[-1] in _BEFORE_REGEX or last == "return"):
             taken = _REGEX.match(line, at)
-        if taken is not None:
-            out.append(taken.group())
-            at = taken.end()
-        elif char == "`":
-            at = _template(line, at + 1, "`", out, templates)
-        elif templates and char == "}" and templates[-1] == 0:
-            templates.pop()
-            at = _template(line, at + 1, "}", out, templates)
+        elif char == "`" or (char == "}" and inside and inside[-1] == 0):
+            if char == "}":
+                inside.pop()
+            last, at = _template(line, at)
+            if last.endswith("${"):
+                inside.append(0)
+            yield last
+            continue
         else:
-            if templates:
-                templates[-1] += (char == "{") - (char == "}")
-            out.append(char)
-            at += 1
-    return "".join(out)
+            taken = _WORD.match(line, at) or _SIGN.match(line, at)
+        if inside and char in "{}":
+            inside[-1] += 1 if char == "{" else -1
+        last = char if taken is None else taken.group()
+        at += len(last)
+        yield last
 
 
-def _after_return(out: list[str]) -> bool:
-    return "".join(out[-7:]).rstrip().endswith("return")
-
-
-def _template(line: str, at: int, opened: str, out: list[str], templates: list[int]) -> int:
-    """Take the text of a template up to its end or to code within it; return where to go on."""
-    begin = at
-    while line[at] != "`":
-        if line.startswith("${", at):
-            out.append(opened + line[begin : at + 2])
-            templates.append(0)
-            return at + 2
+def _template(line: str, begin: int) -> tuple[str, int]:
+    """Take the text of a template up to its end or to code within it; say where to go on."""
+    at = begin + 1
+    while line[at] != "`" and not line.startswith("${", at):
         at += 2 if line[at] == "\\" else 1
-    out.append(opened + line[begin : at + 1])
-    return at + 1
+    at += 1 if line[at] == "`" else 2
+    return line[begin:at], at
+
+
+def _fewer(tokens: list[str]) -> list[str]:
+    """Leave out brackets of a single parameter, semicolons before a brace, every ``const`` but one."""
+    kept: list[str] = []
+    begins = [""]  # by open bracket, the word that the statement at hand begins with
+    fresh = True  # whether a statement begins here
+    at = 0
+    while at < len(tokens):
+        token = tokens[at]
+        single = tokens[at + 2 : at + 5] == [")", "=", ">"] and _WORD.fullmatch(tokens[at + 1])
+        if token == "(" and single and not (kept and _WORD.fullmatch(kept[-1])):
+            kept.append(tokens[at + 1])
+            at += 3
+            continue
+        if fresh:
+            begins[-1] = token
+        fresh = False
+        if token in ("(", "[", "{") or token.endswith("${"):
+            begins.append("")
+            fresh = token == "{"
+        elif token in (")", "]", "}") or (token[0] == "}" and len(begins) > 1):
+            begins.pop()
+            if token[0] == "}" and token.endswith("${"):
+                begins.append("")
+        elif token == "\n":
+            fresh = True
+        elif token == ";":
+            follows = tokens[at + 1] if at + 1 < len(tokens) else ""
+            if follows == "}":
+                at += 1
+                continue
+            if follows == "const" and begins[-1] == "const":
+                kept.append(",")
+                at += 2
+                continue
+            fresh = True
+        kept.append(token)
+        at += 1
+    return kept
+
+
+def _joined(tokens: list[str]) -> str:
+    out: list[str] = []
+    for token in tokens:
+        last = out[-1] if out else ""
+        # Two words, or two signs that would become another sign, keep a space.
+        words = last and _WORD.match(last[-1]) and _WORD.match(token[0])
+        if words or (last[-1:] == token[0] and token[0] in "+-"):
+            out.append(" ")
+        out.append(token)
+    return "".join(out)

@@ -82,6 +82,8 @@ def view(summary: Mapping[str, Any]) -> dict[str, Any] | None:
         "sampled": sampled_text(scores),
         "lines": lines,
         "drawn": drawn,
+        "look": [option for j, option in zip(classes.places, classes.options, strict=False) if j in curves],
+        "first": [j for j in classes.places if j in curves].index(place) if drawn else 0,
         "side": SIDE,
         "top": _TOP,
     }
@@ -102,6 +104,7 @@ def draw(curve: Mapping[str, Any], base: float) -> dict[str, Any]:
         "gains": _path(gains),
         "best": _path([(0.0, 0.0), (base, 1.0), (1.0, 1.0)]),
         "roc": _path(roc),
+        "at_roc": f"{SIDE * roc[_TOP * last // 100][0]:.4g}",
         "calibration": _path([(x, y) for x, y, _ in points]),
         "points": [(f"{SIDE * x:.4g}", f"{SIDE * (1 - y):.4g}", x, y) for x, y, _ in points],
     }

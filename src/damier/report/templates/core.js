@@ -1,6 +1,7 @@
 "use strict";
 // What the scripts of a page share; they follow this one in the same script element, each as
 //   damier.part("table", () => { const { data, state, panel } = damier; ... });
+// The names below are also there without "damier.".
 // A part that fails leaves the others, and the page as it reads with scripts off, alone.
 //
 // data                the JSON island (#data)
@@ -9,6 +10,7 @@
 // $(id)               element of an id
 // make(tag, attributes, ...children)   a new element; children are elements or text, never markup
 // draw(tag, attributes, ...children)   the same for SVG
+// sum(numbers), bold(text), on(element, "input click", hear)   only without "damier."
 // count(n), share(p)  numbers as the rest of the page writes them: 1,234 and 26%, <1%, >99%
 // state.get(key), state.set(key, text or "")   the view, kept in the address (#variable=age&sort=-level)
 // state.on(keys, show)  calls show() now if the address has one of the keys, and whenever the address of one of
@@ -143,7 +145,7 @@ const damier = (() => {
     return /[",\r\n]/.test(text) ? `"${text.replace(/"/g, '""')}"` : text;
   };
   const rowsOf = (table) => [...table.rows].filter((row) => row.getClientRects().length && row.closest("table") === table).map((row) => [...row.cells].filter((one) => !one.matches(".tool")).map((one) => {
-    const text = one.innerText.trim(), number = Number(text.replace(/,/g, ""));
+    const text = one.innerText.trim(), number = Number(text.replace(/,/g, "").replace("−", "-"));
     return text !== "" && !isNaN(number) ? number : text;
   }));
 
@@ -214,8 +216,7 @@ const damier = (() => {
     const ways = {
       SVG: () => save(file("svg"), picture(element).text, "image/svg+xml"),
       PNG: async () => {
-        const { text, width, height } = picture(element), image = new Image();
-        image.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(text)}`;
+        const { text, width, height } = picture(element), image = make("img", { src: `data:image/svg+xml;charset=utf-8,${encodeURIComponent(text)}` });
         await image.decode();
         const scale = Math.min(2, 8000 / width, 8000 / height);
         const canvas = make("canvas", { width: width * scale, height: height * scale });
@@ -236,3 +237,6 @@ const damier = (() => {
   };
   return { $, data, came, make, draw, count, share, state, say, tip, rove, rows: rowsOf, save, panel, part };
 })();
+const { $, data, make, draw, count, share, state, say, tip, rove, panel } = damier;
+const sum = (all) => all.reduce((a, b) => a + b, 0), bold = (text) => make("b", {}, text);
+const on = (element, kinds, hear) => { for (const kind of kinds.split(" ")) element.addEventListener(kind, hear); };

@@ -1,6 +1,5 @@
 // The parts of a variable: bars of a class by share, lift, evidence or counts; values found in groups; notes.
 damier.part("parts", () => {
-  const { $, data, make, draw, state, tip, say, count, share, panel } = damier;
   const bodies = [...$("variables").tBodies], chosen = $("class"), measure = $("measure");
   const percent = (p) => `${(100 * p).toFixed(1)}%`;
 
@@ -14,15 +13,15 @@ damier.part("parts", () => {
   // Weight of evidence of a part for a class against the rest, in nats, as the library smooths it.
   const evidence = (n, rows, total, all) => Math.log((n + 1 / all) / (total + 2 / all)) - Math.log((rows - n + 1 / all) / (all - total + 2 / all));
 
-  const totals = data.totals || [], all = totals.reduce((a, b) => a + b, 0);
+  const totals = data.totals || [], all = sum(totals);
   const names = data.names || data.classes;
   const countsOf = (body) => {
     const place = body.id.slice(1);
     if (data.counts && data.counts[place]) return data.counts[place];
     const kept = [...body.querySelectorAll(".parts svg.bar")].map((bar) => bar.dataset.n.split(" ").map(Number));
-    return kept.map((counts) => { const row = []; data.shown.forEach((j, k) => { row[j] = counts[k]; }); row.rows = counts.reduce((a, b) => a + b, 0); return row; });
+    return kept.map((counts) => { const row = []; data.shown.forEach((j, k) => { row[j] = counts[k]; }); row.rows = sum(counts); return row; });
   };
-  const rowsOf = (row) => row.rows ?? (row.rows = row.reduce((a, b) => a + b, 0));
+  const rowsOf = (row) => row.rows ?? (row.rows = sum(row));
 
   // What is drawn of a part: value and limits on the axis, the line of all rows, and the text.
   const measures = {
@@ -94,7 +93,7 @@ damier.part("parts", () => {
     for (const body of bodies) if (body.classList.contains("open")) show(body);
   };
   if (chosen) {
-    for (const control of [chosen, measure]) control.addEventListener("input", () => {
+    for (const control of [chosen, measure]) on(control, "input", () => {
       showAll();
       state.set("class", chosen.value && chosen.selectedOptions[0].text);
       state.set("measure", measure.value === "share" ? "" : measure.value);
@@ -113,7 +112,7 @@ damier.part("parts", () => {
   let unsaved = false;
   copy.disabled = !Object.keys(notes).length;
   // The page as it came, with the notes in its data and, for readers without scripts, in its text.
-  copy.addEventListener("click", () => {
+  on(copy, "click", () => {
     const page = damier.came();
     for (const old of page.querySelectorAll(".my-note")) old.remove();
     for (const body of page.querySelectorAll(".v")) {
@@ -138,7 +137,7 @@ damier.part("parts", () => {
     const bar = make("div", { class: "tool bench" });
     if (body.querySelector(".every")) {
       const find = make("input", { type: "search", placeholder: "value", autocomplete: "off" }), found = make("output");
-      find.addEventListener("input", () => {
+      on(find, "input", () => {
         const words = find.value.trim().toLowerCase(), parts = [...body.querySelectorAll(".parts tbody > tr")];
         let n = 0;
         for (const row of parts) {
@@ -157,7 +156,7 @@ damier.part("parts", () => {
     const note = make("textarea", { rows: 1, "aria-label": `Note on ${name}`, placeholder: "A note on this variable", spellcheck: "false" });
     note.value = notes[name] || "";
     const grow = () => { note.style.height = ""; if (note.value) note.style.height = `${note.scrollHeight + 2}px`; };
-    note.addEventListener("input", () => {
+    on(note, "input", () => {
       if (note.value.trim()) notes[name] = note.value;
       else delete notes[name];
       grow();
@@ -185,7 +184,7 @@ damier.part("parts", () => {
   panel(open, { name: () => `${data.name}-variables`, table: () => damier.rows($("variables")).filter((row) => row.length > 4).map((row) => row.slice(0, 5)) });
 
   tip("svg.bar", (bar, event) => {
-    const counts = bar.dataset.n.split(" ").map(Number), total = counts.reduce((a, b) => a + b, 0);
+    const counts = bar.dataset.n.split(" ").map(Number), total = sum(counts);
     const box = bar.getBoundingClientRect();
     let rest = (((event.clientX ?? box.left) - box.left) / box.width) * total, j = 0;
     while (j < counts.length - 1 && rest >= counts[j]) rest -= counts[j++];

@@ -1,6 +1,5 @@
 // The table of variables: sort, find, open.
 damier.part("table", () => {
-  const { $, make, state, say, count } = damier;
   const table = $("variables"), bodies = [...table.tBodies], heads = [...table.tHead.rows[0].cells];
   const find = $("find"), type = $("type"), informative = $("informative"), openAll = $("open-all");
 
@@ -26,7 +25,7 @@ damier.part("table", () => {
     if (!body.querySelector(".more")) continue;
     body.rows[0].cells[0].replaceChildren(make("button", { type: "button", "aria-expanded": "false" }, name));
     body.classList.add("can");
-    body.rows[0].addEventListener("click", () => { if (!getSelection().toString()) { open(body); keepOpened(); } });
+    on(body.rows[0], "click", () => { if (!getSelection().toString()) { open(body); keepOpened(); } });
   }
 
   const sort = (key, up) => {
@@ -43,7 +42,7 @@ damier.part("table", () => {
     if (!key) continue;
     const button = make("button", { type: "button" }, head.textContent);
     head.replaceChildren(button);
-    button.addEventListener("click", () => {
+    on(button, "click", () => {
       const was = head.getAttribute("aria-sort"), up = was ? was === "descending" : key === "name" || key === "type";
       sort(key, up);
       state.set("sort", (up ? "" : "-") + key);
@@ -61,14 +60,14 @@ damier.part("table", () => {
     $("none-found").hidden = found > 0;
     return found;
   };
-  for (const control of [find, type, informative]) control.addEventListener("input", () => {
+  for (const control of [find, type, informative]) on(control, "input", () => {
     say(`${count(filter())} of ${count(lines.length)} variables`);
     state.set("find", find.value);
     state.set("type", type.value);
     state.set("informative", informative.checked ? "1" : "");
   });
 
-  openAll.addEventListener("click", () => {
+  on(openAll, "click", () => {
     const way = openAll.getAttribute("aria-pressed") !== "true";
     openAll.setAttribute("aria-pressed", way);
     openAll.textContent = way ? "Close all" : "Open all";
