@@ -6,7 +6,8 @@
 
 Other libraries (skrub, ydata-profiling, sweetviz) run in the interpreter that ``DAMIER_PEER_PYTHON`` or
 ``--peer-python`` names; what is not installed, ends in an error or takes longer than ``--time-limit`` is
-recorded as such. Pages are opened in Chromium by Playwright: ``pip install damier[browser]`` and
+recorded as such. ``--keep FOLDER`` keeps their pages: a later run opens them again beside Damier's new ones,
+and does not make them anew. Pages are opened in Chromium by Playwright: ``pip install damier[browser]`` and
 ``apt-get install chromium``.
 """
 
@@ -109,7 +110,18 @@ def _renderers(session: Any) -> dict[int, float]:
 
 
 def make(library: str, table: Path, page: Path, options: argparse.Namespace) -> dict[str, Any] | str:
-    """Make a page in a process of its own; a text says why there is none."""
+    """Make a page in a process of its own, or take one that was kept; a text says why there is none."""
+    known = page.with_suffix(".json")
+    if library != "damier" and known.exists():
+        kept: dict[str, Any] | str = json.loads(known.read_text())
+        return kept
+    made = _make(library, table, page, options)
+    if options.keep is not None and not str(made).startswith("ended in an error"):
+        known.write_text(json.dumps(made))
+    return made
+
+
+def _make(library: str, table: Path, page: Path, options: argparse.Namespace) -> dict[str, Any] | str:
     python = sys.executable if library == "damier" else options.peer_python
     if python is None:
         return "not installed: name an interpreter with --peer-python"
@@ -155,21 +167,31 @@ def show_reports(record: Record, options: argparse.Namespace) -> None:
     title, sizes = f"Reports of {N_ROWS:,} rows", (12, 60) if options.quick else (12, 300, 1500)
     rows: dict[tuple[int, int], list[Any]] = {}
     versions = {}
-    with tempfile.TemporaryDirectory() as folder, chromium() as browser:
+    with tempfile.TemporaryDirectory() as passing, chromium() as browser:
+        folder = options.keep or passing
+        Path(folder).mkdir(exist_ok=True)
         # the slow ones first: Damier is measured as it is when they have ended
         for k in range(len(LIBRARIES))[::-1]:
-            library = LIBRARIES[k]
+            library, slowest = LIBRARIES[k], 0.0
+            if library not in options.libraries:
+                continue
             for n in sizes:
                 table, page = Path(folder) / f"{n}.parquet", Path(folder) / f"{library}-{n}.html"
                 if not table.exists():
                     generated(n).to_parquet(table)
-                made = make(library, table, page, options)
+                # seconds per column so far: a page that cannot be ready in time is not begun
+                if library != "damier" and slowest * n > options.time_limit:
+                    made: dict[str, Any] | str = f"not tried: {slowest:.2f} s per column"
+                else:
+                    made = make(library, table, page, options)
                 if isinstance(made, str):
                     cells = [made, "", "", "", ""]
                 else:
+                    slowest = made["seconds"] / n
                     versions[library] = made["version"]
                     cells = _opened_cells(browser, page, made, options)
-                    page.unlink()
+                    if options.keep is None:
+                        page.unlink()
                 rows[n, k] = [f"{n:,}", library, *cells]
                 record.say(" | ".join(map(str, rows[n, k])))
     named = ", ".join(f"{library} {version}" for library, version in versions.items())
@@ -268,6 +290,8 @@ if __name__ == "__main__":
         {
             "--peer-python": {"default": os.environ.get("DAMIER_PEER_PYTHON"), "metavar": "PROGRAM"},
             "--time-limit": {"type": float, "default": 600.0, "metavar": "SECONDS"},
+            "--libraries": {"nargs": "+", "choices": LIBRARIES, "default": LIBRARIES},
+            "--keep": {"metavar": "FOLDER"},
             "--openings": {"type": int, "default": 5, "metavar": "N"},
         },
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from damier.report import render_page
+from tests.hostile.generators import _MARKS as MARKS
 
 from .conftest import made_summary
 
@@ -94,13 +95,40 @@ def test_hostile_names_stay_text(open_page, hostile):
     assert again.locator(".v.open").count() == 3
 
 
+def test_every_mark_that_could_be_read_as_a_page_stays_text(open_page):
+    summary = made_summary(len(MARKS), 10)
+    summary["dataset"]["name"] = summary["target"]["name"] = "".join(MARKS)
+    summary["target"]["classes"] = MARKS[:10]
+    summary["remarks"] = summary["notes"] = summary["words"] = MARKS
+    for mark, variable in zip(MARKS, summary["variables"], strict=True):
+        variable["name"] = mark
+        for part in variable["table"]:
+            part["label"] = mark
+            if "values" in part:
+                part["values"] = MARKS
+    page = open_page(render_page(summary, made={"command": "".join(MARKS)}))
+    page.on("dialog", lambda dialog: pytest.fail("a script ran"))
+    elements = "() => [...new Set([...document.querySelectorAll('*')].map(one => one.localName))].sort()"
+    page.get_by_role("button", name="Open all").click()
+    page.get_by_label("Show").select_option("lift")
+    plain = open_page(render_page(made_summary(4, 10), made={"command": "plain"}))
+    plain.get_by_role("button", name="Open all").click()
+    plain.get_by_label("Show").select_option("lift")
+    assert set(page.evaluate(elements)) - set(plain.evaluate(elements)) <= {"ul", "li"}
+    shown = page.eval_on_selector_all(".v > tr:first-child > th", "all => all.map(one => one.textContent)")
+    assert shown == [mark.replace("\0", "") for mark in MARKS]
+
+
 @pytest.mark.parametrize("n_columns", [300, 1500])
-def test_many_columns_open_in_time(open_page, n_columns):
+def test_many_columns_open_in_two_seconds_of_the_processor(open_page, n_columns):
     html = render_page(made_summary(n_columns, 2))
     assert len(html.encode()) < 2_000_000
     page = open_page(html)
-    took = page.evaluate("performance.getEntriesByType('navigation')[0].domComplete")
-    assert took < 2000 * (1 if n_columns == 300 else 2)
+    # Seconds of the processor, not of the clock: other work on the machine does not count.
+    session = page.context.new_cdp_session(page)
+    session.send("Performance.enable")
+    took = {one["name"]: one["value"] for one in session.send("Performance.getMetrics")["metrics"]}
+    assert 0 < took["ProcessTime"] < 2 * (1 if n_columns == 300 else 2)
     page.get_by_label("Find").fill("variable 29")
     assert page.locator(".v:visible").count() == sum(
         "variable 29" in f"variable {k}" for k in range(n_columns)

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from html import escape
+
+import pytest
+
 from damier.report import render_page
 from damier.report.page import SCRIPTS, verbatim
 
@@ -78,16 +82,67 @@ def test_a_bar_names_its_class_at_the_pointer(open_page, sample_page, sample_sum
     assert first in page.locator("#tip").text_content()
 
 
-def test_in_the_frame_of_a_notebook(open_page, sample_page):
-    import html
+def framed(html: str, style: str = "") -> str:
+    frame = f'<iframe srcdoc="{escape(html)}" style="width:1000px;height:800px"></iframe>'
+    return f'<!doctype html><html lang="en"><title>notebook</title><body style="{style}">{frame}'
 
-    page = open_page(
-        f'<iframe srcdoc="{html.escape(sample_page)}" style="width:1000px;height:800px"></iframe>'
-    )
+
+def test_in_the_frame_of_a_notebook(open_page, sample_page):
+    page = open_page(framed(sample_page))
     frame = page.frame_locator("iframe")
     frame.get_by_label("Find").fill("tenure")
     frame.get_by_role("button", name="parts", exact=True).click()
     assert frame.locator(".v:not([hidden])").count() < frame.locator(".v").count()
+    frame.get_by_role("link", name="Rules").click()
+    assert frame.get_by_role("heading", name="Rules").evaluate("one => one.getBoundingClientRect().top") < 200
+    assert frame.get_by_label("Find").input_value() == "tenure"
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_frame_has_the_colours_of_the_notebook_around_it(open_page, sample_page, scheme):
+    page = open_page(framed(sample_page, "background: #111"), color_scheme=scheme)
+    root = page.frame_locator("iframe").locator(":root")
+    assert root.get_attribute("data-theme") == "dark"
+    page.evaluate("document.body.style.background = 'white'")
+    page.wait_for_timeout(100)
+    assert root.get_attribute("data-theme") == "light"
+
+
+def paper(page):
+    return page.evaluate("getComputedStyle(document.body).backgroundColor")
+
+
+def test_light_and_dark_follow_the_system_until_one_is_asked_for(open_page, sample_page):
+    page = open_page(sample_page, color_scheme="dark")
+    dark = paper(page)
+    page.emulate_media(color_scheme="light")
+    light = paper(page)
+    assert dark != light
+    page.get_by_role("button", name="Dark").click()
+    assert paper(page) == dark
+    assert paper(open_page(sample_page, "#" + page.url.split("#")[1])) == dark
+    page.get_by_role("button", name="Light").press("Enter")
+    assert paper(page) == light
+    page.get_by_role("button", name="Dark").press("Space")
+    page.emulate_media(media="print")
+    assert paper(page) == "rgb(255, 255, 255)"
+
+
+def test_links_lead_to_every_section_and_keep_the_view(open_page, sample_page):
+    page = open_page(sample_page, "#find=tenure")
+    for link in page.get_by_role("navigation").get_by_role("link").all():
+        place = link.get_attribute("href")
+        link.press("Enter")
+        section = page.locator(place)
+        assert section.count() == 1
+        page.wait_for_function(
+            "one => one.getBoundingClientRect().top < innerHeight", arg=section.element_handle()
+        )
+        assert page.url.endswith("#find=tenure")
+    assert page.get_by_label("Find").input_value() == "tenure"
+    without = open_page(sample_page, java_script_enabled=False)
+    without.get_by_role("link", name="Try a row").click()
+    assert without.url.endswith("#row")
 
 
 def test_scripts_off_shows_all(open_page, sample_page, sample_summary):

@@ -148,6 +148,50 @@ def test_a_panel_is_saved_as_svg_png_and_csv(open_page, sample_page, sample_summ
     ]
 
 
+def test_the_classes_are_a_panel_too(open_page, sample_page, sample_summary, tmp_path):
+    page = open_page(sample_page)
+    with page.expect_download() as download:
+        page.locator(".target").get_by_role("button", name="CSV").press("Enter")
+    download.value.save_as(tmp_path / "classes.csv")
+    rows = list(csv.reader(io.StringIO((tmp_path / "classes.csv").read_text("utf-8-sig"))))
+    target = sample_summary["target"]
+    counts = [[name, str(n)] for name, n in zip(target["classes"], target["counts"], strict=True)]
+    assert rows == [["class", "rows"], *counts]
+    for kind in ("SVG", "PNG"):
+        with page.expect_download() as download:
+            page.locator(".target").get_by_role("button", name=kind).click()
+        assert download.value.suggested_filename == f"customers-{target['name']}.{kind.lower()}"
+
+
+def test_the_curve_is_that_of_the_chosen_class(open_page, sample_page, sample_summary):
+    variable = next(v for v in sample_summary["variables"] if "curve" in v)
+    page = open_page(sample_page, f"#variable={json.dumps(variable['name'])}")
+    names = sample_summary["target"]["classes"]
+    told = variable["curve"]["places"][0]
+    said = page.locator(".v.open figcaption .c:visible")
+    assert said.all_text_contents() == [f"share of {names[told]}: 90% certain within the band"]
+    drawn = page.locator(".v.open .values .line:visible")
+    first = drawn.get_attribute("d")
+    page.get_by_role("combobox", name="Class").select_option(names[1 - told])
+    assert said.all_text_contents() == [f"share of {names[1 - told]}: 90% certain within the band"]
+    assert drawn.count() == 1
+    assert drawn.get_attribute("d") != first
+    page.get_by_role("combobox", name="Class").select_option("")
+    assert drawn.get_attribute("d") == first
+
+
+def test_a_class_without_a_colour_is_shown_when_it_is_chosen(open_page):
+    summary = made_summary(2, 100)
+    page = open_page(render_page(summary))
+    shown = page.locator(".legend span").all_text_contents()
+    j = next(j for j, name in enumerate(summary["target"]["classes"]) if name not in shown)
+    page.get_by_role("combobox", name="Class").select_option(summary["target"]["classes"][j])
+    for text, part in zip(texts(page), summary["variables"][0]["table"], strict=True):
+        share = 100 * part["counts"][j] / part["rows"]
+        assert float(text.split("%")[0]) == pytest.approx(share, abs=0.051)
+    assert page.locator(".dim").count() == 0
+
+
 def test_cells_that_a_spreadsheet_would_run_are_marked(open_page, tmp_path):
     summary = made_summary(1, 2)
     summary["variables"][0]["name"] = '=cmd|"/c calc"!A1'
@@ -186,8 +230,16 @@ def test_print_opens_the_ten_strongest(open_page):
     page = open_page(render_page(made_summary(14, 3)))
     page.emulate_media(media="print")
     assert page.locator(".parts:visible").count() == 10
-    assert page.locator(".tool:visible").count() == 0
+    controls = ".tool:visible, nav:visible, input:visible, button:not(th button):visible"
+    assert page.locator(controls).count() == 0
     assert page.pdf()[:5] == b"%PDF-"
+
+
+def test_a_printed_page_is_light_and_cuts_no_variable_in_two(open_page):
+    page = open_page(render_page(made_summary(14, 3)), color_scheme="dark")
+    page.emulate_media(media="print", color_scheme="dark")
+    look = "one => { const s = getComputedStyle(one); return [s.breakInside, s.color]; }"
+    assert page.locator(".v").first.evaluate(look) == ["avoid", "rgb(29, 36, 48)"]
 
 
 @pytest.fixture(scope="module")

@@ -11,6 +11,8 @@ from damier import explore
 from damier.cli import app
 from damier.datasets import SAMPLE_TARGET, sample_columns
 
+SECTIONS = ("variables", "classifier", "grid", "pairs", "scorer", "curves")
+
 
 @pytest.fixture(scope="module")
 def sample():
@@ -32,7 +34,7 @@ def test_the_same_numbers_as_the_command_line(sample, tmp_path, monkeypatch):
         grid_seconds=600,
     )
     assert report.to_dict() == said
-    assert said["ended"] == dict.fromkeys(("variables", "classifier", "grid", "pairs", "scorer"), "complete")
+    assert said["ended"] == dict.fromkeys(SECTIONS, "complete")
 
 
 def test_a_report_is_saved_and_shown(sample, tmp_path):

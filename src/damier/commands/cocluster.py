@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import glob
 import re
+import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -24,6 +25,7 @@ from damier.commands.common import (
     listed,
     read,
     stop,
+    typed_command,
     with_reading_options,
     write,
     writing,
@@ -54,6 +56,7 @@ EPILOG = (
 
 @with_reading_options
 def cocluster(
+    context: typer.Context,
     file: Annotated[
         Path, typer.Argument(metavar="FILE", help="Pairs: .csv, .tsv or .parquet, or a pattern of several.")
     ],
@@ -109,6 +112,7 @@ def cocluster(
     progress: Annotated[bool, typer.Option("--progress/--no-progress", help="Show what is done.")] = True,
 ) -> None:
     """Cluster two columns of values together: which go with which, and how surely."""
+    started = time.monotonic()
     if n_jobs == 0:
         raise stop("--n-jobs must be at least 1, or -1 for all cores; got 0.", WRONG_COMMAND)
     if time_limit is not None and time_limit < 0:
@@ -129,6 +133,7 @@ def cocluster(
     from damier.deploy.json import dumps
     from damier.estimators.coclustering import Coclustering
     from damier.report import render_coclustering, summarize_coclustering
+    from damier.report.made import how_made
 
     search = Coclustering(
         counts=names[2], time_limit=time_limit, random_state=seed, n_jobs=n_jobs, memory_limit=memory
@@ -150,7 +155,8 @@ def cocluster(
         console.print(
             f"The search ended early ({search.search_ended_}): this is the best found so far.", style="yellow"
         )
-    write(page, render_coclustering(summarize_coclustering(model, printable(file.name))))
+    made = how_made(typed_command(context), time.monotonic() - started)
+    write(page, render_coclustering(summarize_coclustering(model, printable(file.name)), made=made))
     written = Text("\nPage written to ").append(printable(page), style="bold")
     if labels is not None:
         with data_problems(), writing(labels):

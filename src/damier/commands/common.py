@@ -13,6 +13,7 @@ import functools
 import inspect
 import io
 import os
+import shlex
 import stat
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -303,3 +304,23 @@ def stop(message: str, code: int) -> typer.Exit:
         Text("Error: ", style="bold red").append(printable(message), style="not bold"), soft_wrap=True
     )
     return typer.Exit(code)
+
+
+def typed_command(context: typer.Context) -> str:
+    """Write the command as it was typed, files by their names alone: a page is passed on."""
+    words = ["damier", context.command.name or ""]
+    for option in context.command.params:
+        source = context.get_parameter_source(option.name or "")
+        if source is None or source.name != "COMMANDLINE":
+            continue
+        value = context.params[option.name or ""]
+        if option.param_type_name == "argument":
+            words.append(Path(str(value)).name)
+            continue
+        long = max((value is False and option.secondary_opts) or option.opts, key=len)
+        if isinstance(value, bool):
+            words.append(long)
+            continue
+        for one in value if isinstance(value, (list, tuple)) else [value]:
+            words += [long, one.name if isinstance(one, Path) else str(one)]
+    return shlex.join(words)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shlex
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -22,6 +21,7 @@ from damier.commands.common import (
     read,
     show_progress,
     stop,
+    typed_command,
     with_reading_options,
     write,
     writing,
@@ -210,7 +210,7 @@ def report(
     scored = [] if scores is None else [scores]
     for line in (*remark_lines(summary), *word_lines(summary), *scored, *grid_lines(summary)):
         console.print(line, soft_wrap=True)
-    write(page, render_page(summary, made=how_made(_command(context), time.monotonic() - started)))
+    write(page, render_page(summary, made=how_made(typed_command(context), time.monotonic() - started)))
     written = Text("\nPage written to ").append(printable(page), style="bold")
     if json_output is not None:
         write(json_output, json.dumps(summary, ensure_ascii=False, allow_nan=False, indent=1) + "\n")
@@ -225,26 +225,6 @@ def report(
             write_table(parts, _parts(summary), raw=raw)
         written.append(", parts to ").append(printable(parts), style="bold")
     console.print(written, soft_wrap=True)
-
-
-def _command(context: typer.Context) -> str:
-    """Write the command as it was typed, files by their names alone: a page is passed on."""
-    words = ["damier", "report"]
-    for option in context.command.params:
-        source = context.get_parameter_source(option.name or "")
-        if source is None or source.name != "COMMANDLINE":
-            continue
-        value = context.params[option.name or ""]
-        if option.param_type_name == "argument":
-            words.append(Path(str(value)).name)
-            continue
-        long = max((value is False and option.secondary_opts) or option.opts, key=len)
-        if isinstance(value, bool):
-            words.append(long)
-            continue
-        for one in value if isinstance(value, (list, tuple)) else [value]:
-            words += [long, one.name if isinstance(one, Path) else str(one)]
-    return shlex.join(words)
 
 
 def _parts(summary: Summary) -> dict[str, list[Any]]:

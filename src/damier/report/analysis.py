@@ -14,6 +14,7 @@ from damier.fit.grids import PairGrid
 from damier.intake import Column, Table, Target
 from damier.models import NaiveBayes, Partition
 from damier.models.grid import DataGrid, GridCells
+from damier.report.along import share_curves
 from damier.report.classes import shown_classes
 from damier.report.columns import describe_column, oddity
 from damier.report.pairs import pair_grid, summarize_pairs
@@ -33,6 +34,7 @@ _AT_ONCE = 2.0
 
 # Sections that a report may go without.
 _NAMES = {
+    "curves": "the shares along the numbers",
     "model": "a model",
     "classifier": "the scores of a classifier",
     "regressor": "the scores of a regressor",
@@ -235,6 +237,14 @@ def analyze(
             0,
             lambda run: fit_scorer(partitions, table, target, classes, weights, models[:1], run=run),
         )
+    curves = sections.run(
+        "curves",
+        "Averaging",
+        0,
+        lambda run: share_curves(table, target, partitions, columns, classes, run=run),
+    )
+    for name, curve in (curves or {}).items():
+        columns[name]["curve"] = curve
     summary = summarize(
         partitions,
         **known,

@@ -13,8 +13,9 @@ import numpy as np
 from damier.criteria import log_bell_table
 from damier.intake.table import FloatArray, IntArray
 from damier.models.coclustering import CoclusterAxis, CoclusteringModel
+from damier.report.made import Made
 from damier.report.page import page_environment, verbatim
-from damier.report.words import shortened
+from damier.report.words import percent, shortened
 from damier.version import __version__
 
 CoclusteringSummary = dict[str, Any]
@@ -79,8 +80,16 @@ def summarize_coclustering(model: CoclusteringModel, dataset: str) -> Coclusteri
     }
 
 
-def render_coclustering(summary: CoclusteringSummary) -> str:
-    """Write the page of a summary: block matrix with its trees, blocks in words, lists of typical values."""
+def render_coclustering(summary: CoclusteringSummary, *, made: Made | None = None) -> str:
+    """Write the page of a summary: block matrix with its trees, blocks in words, lists of typical values.
+
+    Parameters
+    ----------
+    summary : dict
+        As `summarize_coclustering` makes it.
+    made : dict of str, optional
+        How the page was made, as `damier.report.made.how_made` says it.
+    """
     first = summary["first"]
     data = {
         "rows": _terse(summary["rows"]),
@@ -103,6 +112,8 @@ def render_coclustering(summary: CoclusteringSummary) -> str:
             style=verbatim("page.css", "coclustering.css"),
             script=verbatim("core.js", "coclustering.js"),
             summary=summary,
+            made=made or {},
+            sentences=_sentences(summary, cells, labels),
             drawing=_drawing(cells, labels),
             words=_blocks_in_words(cells, labels),
             ramp=[
@@ -220,15 +231,15 @@ def _expected(cells: IntArray) -> FloatArray:
     return np.outer(cells.sum(axis=1), cells.sum(axis=0)) / max(int(cells.sum()), 1)
 
 
-def _blocks_in_words(cells: IntArray, labels: list[list[str]]) -> list[dict[str, str]]:
-    """Write the blocks that lie furthest from independence: fuller or emptier, by what that says in nats."""
+def _blocks_in_words(cells: IntArray, labels: list[list[str]], keep: Any = True) -> list[dict[str, str]]:
+    """Write the blocks, of those kept, that lie furthest from independence, by what that says in nats."""
     expected = _expected(cells)
     with np.errstate(divide="ignore", invalid="ignore"):
         distance = np.where(cells > 0, cells * np.log(cells / expected), 0.0) - cells + expected
     if cells.size == 1:
         return []
     # rounded: sums of the page's script may differ in the last digit, and must give the same order
-    order = np.argsort(-np.round(distance.ravel(), 6), kind="stable")[:MOST_WORDS]
+    order = np.argsort(-np.round(np.where(keep, distance, 0.0).ravel(), 6), kind="stable")[:MOST_WORDS]
     return [
         {
             "rows": labels[0][i],
@@ -239,6 +250,27 @@ def _blocks_in_words(cells: IntArray, labels: list[list[str]]) -> list[dict[str,
         }
         for i, j in zip(*np.unravel_index(order, cells.shape), strict=True)
     ]
+
+
+def _sentences(summary: CoclusteringSummary, cells: IntArray, labels: list[list[str]]) -> list[str]:
+    """Say what goes with what: the clusters, what the first view keeps of them, its most telling blocks."""
+    sides, found, first = (
+        [summary["rows"]["name"], summary["columns"]["name"]],
+        summary["found"],
+        summary["first"],
+    )
+    if found[0] * found[1] == 1:
+        return [f"One block: {sides[0]} and {sides[1]} do not inform about each other with enough certainty."]
+    ones = "cluster" if found[0] == 1 else "clusters"
+    said = [f"{found[0]:,} {ones} of {sides[0]} and {found[1]:,} of {sides[1]} say which go together."]
+    if found != cells.shape:
+        kept = percent(first["information"])
+        said.append(f"Folded to {len(cells):,} × {cells.shape[1]:,} they keep {kept} of the information.")
+    expected = _expected(cells)
+    telling = _blocks_in_words(cells, labels, cells > expected)[:2]
+    telling += _blocks_in_words(cells, labels, cells < expected)[:1]
+    said += [f"{block['rows']} × {block['columns']}: {block['words']}." for block in telling]
+    return said
 
 
 def _drawing(cells: IntArray, labels: list[list[str]]) -> dict[str, Any]:

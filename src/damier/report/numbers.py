@@ -294,7 +294,7 @@ def number_view(summary: Summary, details_budget: int) -> dict[str, Any]:
     axis = _Axis.of(summary)
     variables, spent, left_out = [], 0, 0
     for variable in summary["variables"]:
-        view = {**variable, **column_view(variable), "details": None, "along": None}
+        view = {**variable, **column_view(variable), "curves": [], "details": None, "along": None}
         if variable["parts"] > 1:
             spent += 700 + min(variable["parts"], MAX_PARTS) * 450 + sum(map(len, view["values_of"]))
             order = list(range(variable["parts"]))
@@ -328,6 +328,10 @@ def number_view(summary: Summary, details_budget: int) -> dict[str, Any]:
         "data": data,
         "target": target,
         "grid": grid,
+        "pairs": None,
+        "rules": grid,
+        "worth": summary.get("regressor"),
+        "row": None,
         "cut_short": cut_short(summary),
         "sampled": sampled_text(summary.get("regressor", {})),
         "whole": _strip(target["quantiles"], axis),

@@ -21,17 +21,27 @@ from jinja2 import Environment, FileSystemBytecodeCache, FileSystemLoader, Stric
 from jinja2.bccache import Bucket
 
 from damier.report import pairs, rules, scorer, worth
+from damier.report.along import curve_view
 from damier.report.classes import ShownClasses, class_bars, shown_classes
 from damier.report.made import Made
 from damier.report.measures import information_value, wilson
 from damier.report.numbers import number_view
 from damier.report.scripts import compact
+from damier.report.sentences import rarer
 from damier.report.summary import Summary
 from damier.report.variables import MAX_PARTS, column_view, part_view
 from damier.report.words import number, percent
 
 # In the order of the page; each has a view for its template and an island for the scripts, or None.
 SECTIONS = {"pairs": pairs, "rules": rules, "worth": worth, "row": scorer}
+_NAMES = {
+    "all": "Variables",
+    "pairs": "Pairs",
+    "rules": "Rules",
+    "worth": "What it is worth",
+    "row": "Try a row",
+    "reading": "How to read this",
+}
 # One script of one hash: what all share, then what enhances each section.
 SCRIPTS = ("core.js", "table.js", "parts.js", "matrix.js", "rules.js", "curves.js", "scorer.js")
 STYLES = ("page.css", "sections.css")
@@ -63,6 +73,7 @@ def render_page(summary: Summary, *, made: Made | None = None) -> str:
     view = number_view(summary, DETAILS_BUDGET) if of_number else _view(summary)
     view |= {
         "of_number": of_number,
+        "sections": [(place, name) for place, name in _NAMES.items() if view.get(place, True) is not None],
         "made": made or {},
         "style": verbatim(*STYLES),
         "script": verbatim(*SCRIPTS),
@@ -138,10 +149,11 @@ def _view(summary: Summary) -> dict[str, Any]:
     variables, spent, left_out, n_counts = [], 0, 0, 0
     counts_of_all: dict[int, list[list[int]]] = {}
     for place, variable in enumerate(summary["variables"]):
-        view = {**variable, **column_view(variable), "details": None, "mosaic": None}
+        view = {**variable, **column_view(variable), "curves": [], "details": None, "mosaic": None}
         if variable["parts"] > 1:
             spent += 700 + min(variable["parts"], MAX_PARTS) * (180 + 45 * len(classes.labels))
-            spent += sum(map(len, view["values_of"]))
+            view["curves"] = curve_view(variable, classes)
+            spent += sum(map(len, view["values_of"])) + 1100 * len(view["curves"])
             if spent <= DETAILS_BUDGET:
                 view |= _details(variable, view, classes, data["rows"])
                 # Bars hold the counts of the classes with a colour; those of the rest are for the scripts.
@@ -173,6 +185,8 @@ def _view(summary: Summary) -> dict[str, Any]:
             "target": target["name"],
             "classes": classes.labels,
             "shown": classes.places,
+            # Of two classes the page tells of one where it can show but one.
+            "told": classes.colours[rarer(target["counts"])] if len(target["counts"]) == 2 else "",
             "totals": target["counts"],
             "names": target["classes"] if classes.n_others else None,
             "counts": counts_of_all or None,

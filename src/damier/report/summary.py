@@ -10,6 +10,7 @@ The dict holds strings, numbers, booleans, lists and None only, so it is JSON as
      "variables": [{"name", "type", "parts", "level", "missing", "cost", "null_cost", "optimal", "bounds",
                     "statistics": {"distinct", "minimum", "median", "maximum", "histogram"}, "odd",
                     "cuts" or "merges": see damier.report.measures.merging,
+                    "curve": see damier.report.along.share_curves,
                     "table": [{"label", "rows", "counts": [rows of each class, ...]}, ...]}, ...],
      "grid", "pairs": see damier.report.grid,
      "ended": {section: "complete" | "time limit" | "interrupted", ...},

@@ -11,7 +11,7 @@ from damier.report.words import MAX_LABEL, number, shortened, values_text
 MAX_PARTS = 60
 # Characters for the values of a group that are listed on request.
 _MOST_VALUES = 1500
-_HEIGHT = 40
+_HEIGHT = 60
 
 
 def column_view(variable: Mapping[str, Any]) -> dict[str, Any]:
@@ -20,7 +20,7 @@ def column_view(variable: Mapping[str, Any]) -> dict[str, Any]:
     merges, cuts = variable.get("merges"), variable.get("cuts")
     if merges is not None:
         labels = [shortened(part["label"], 30) for part in variable["table"]]
-        prices = [f"{number(price)} nats: {labels[nearest]}" for price, nearest in merges]
+        prices = [f"{number(price)} nats, with {labels[nearest]}" for price, nearest in merges]
     elif cuts is not None:
         prices = [f"{number(price)} nats" for price in cuts] + [""]
     else:

@@ -118,10 +118,10 @@ damier.part("coclusters", () => {
   const frame = (left, top, width, height) => `M${f(left)} ${f(top)}h${f(width)}v${f(height)}H${f(left)}z`;
   // Very many blocks are painted: paths of so many would take seconds.
   const painted = (blocks, width, height) => {
-    const canvas = make("canvas", { width: Math.ceil(2 * width), height: 2 * height }), ink = canvas.getContext("2d"), style = getComputedStyle(document.documentElement);
+    const canvas = make("canvas", { width: Math.ceil(2 * width), height: 2 * height }), ink = canvas.getContext("2d");
     ink.scale(2, 2);
     blocks.forEach((list, k) => {
-      ink.fillStyle = style.getPropertyValue(k > 8 ? "--warm" : "--cool").trim();
+      ink.fillStyle = getComputedStyle(document.querySelector(k > 8 ? ".ramp .w" : ".ramp .c")).fill;
       ink.globalAlpha = shades[Math.abs(k - 8)];
       for (const place of list) ink.fillRect(...place);
     });
@@ -397,7 +397,7 @@ damier.part("coclusters", () => {
   $("explore").hidden = false;
   state.on(["clusters", "turned", "names", "find", "block"], read);
   if (!now) read();
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { drawMatrix(); mark(); });
+  document.addEventListener("theme", () => { drawMatrix(); mark(); });
   let width = innerWidth;
   addEventListener("resize", () => { if (innerWidth !== width) { width = innerWidth; drawMatrix(); mark(); } });
 });

@@ -71,6 +71,44 @@ const damier = (() => {
     for (const [keys, show] of shows) if (keys.some((key) => before.get(key) !== view.get(key))) show();
   });
 
+  // Links within the page leave the view in the address, and a notebook's frame where it is.
+  document.addEventListener("click", (event) => {
+    const place = $(event.target.closest?.("a")?.getAttribute("href")?.slice(1));
+    if (!place) return;
+    event.preventDefault();
+    place.tabIndex = -1;
+    place.focus({ preventScroll: true });
+    place.scrollIntoView();
+  });
+
+  // ----- light or dark: as asked, else as the notebook around the page, else as the system
+  const root = document.documentElement, theme = $("theme"), system = matchMedia("(prefers-color-scheme: dark)");
+  const around = () => {
+    try {
+      for (let e = frameElement; e; e = e.parentElement) {
+        const [r, g, b, a = 1] = getComputedStyle(e).backgroundColor.match(/[\d.]+/g);
+        if (a > 0.5) return 3 * +r + 6 * +g + +b < 1280 ? "dark" : "light";
+      }
+    } catch { /* a page of another origin */ }
+    return "";
+  };
+  const paint = () => {
+    const now = state.get("theme") || around();
+    if (now) root.dataset.theme = now;
+    else delete root.dataset.theme;
+    if (theme) theme.textContent = (now ? now === "dark" : system.matches) ? "Light" : "Dark";
+    document.dispatchEvent(new Event("theme"));
+  };
+  theme?.addEventListener("click", () => { state.set("theme", theme.textContent.toLowerCase()); paint(); });
+  state.on(["theme"], paint);
+  system.addEventListener("change", paint);
+  paint();
+  if (frameElement) {
+    // A notebook loads its colours after it has said that they change.
+    const watch = new MutationObserver(() => { paint(); setTimeout(paint, 500); });
+    for (const e of [parent.document.documentElement, parent.document.body]) watch.observe(e, { attributes: true });
+  }
+
   // ----- what is said, and tips
   const say = (text) => { $("live").textContent = text; };
   const tips = [], box = $("tip");
@@ -158,7 +196,7 @@ const damier = (() => {
     const solid = (colour) => colour && !/^(transparent|rgba\(.*, 0\))$/.test(colour);
     const chart = (from, to) => {
       const look = getComputedStyle(from);
-      for (const name of ["fill", "stroke", "stroke-width", "stroke-dasharray", "opacity", "font", "text-anchor", "dominant-baseline", "display", "x", "y", "width", "height", "rx"]) {
+      for (const name of ["fill", "stroke", "stroke-width", "stroke-dasharray", "vector-effect", "opacity", "font", "text-anchor", "dominant-baseline", "display", "x", "y", "width", "height", "rx"]) {
         const value = look.getPropertyValue(name);
         if (value && value !== "auto" && !(name === "display" && value !== "none")) to.style.setProperty(name, value);
       }

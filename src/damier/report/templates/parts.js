@@ -34,7 +34,7 @@ damier.part("parts", () => {
 
   const chart = (j, counts, most) => {
     const kind = measures[measure.value], q = totals[j] / all, [low, high] = kind.axis(top, most);
-    const at = kind.of(counts[j], rowsOf(counts), q, totals[j]), x = (v) => `${(100 * Math.min(1, Math.max(0, (v - low) / (high - low || 1)))).toFixed(2)}%`;
+    const at = kind.of(counts[j], rowsOf(counts), q, totals[j]), x = (v) => `${(100 * Math.min(1, Math.max(0, (v - low) / (high - low || 1) || 0))).toFixed(2)}%`;
     const place = (v) => parseFloat(x(v)), base = kind.base(q), from = measure.value === "share" || measure.value === "counts" ? 0 : place(0);
     const text = kind.text(at) ?? `${count(counts[j])} of ${count(rowsOf(counts))}`;
     const left = Math.min(from, place(at[0])), width = Math.abs(place(at[0]) - from);
@@ -79,7 +79,7 @@ damier.part("parts", () => {
   const showAll = () => {
     if (chosen.value === "" && (measure.value === "lift" || measure.value === "evidence")) {
       // A class is needed: the rarest, as in the words on top.
-      chosen.value = String(totals.lastIndexOf(Math.min(...totals)));
+      chosen.value = String(totals.lastIndexOf(Math.min(...totals.filter(Boolean))));
     }
     const j = Number(chosen.value);
     // Shares of a rare class are drawn on a shorter axis, the same for all variables.
@@ -89,7 +89,9 @@ damier.part("parts", () => {
       for (const row of counts) if (row[j] !== undefined && rowsOf(row) >= 20) top = Math.max(top, row[j] / rowsOf(row));
     }
     top = top ? Math.min(1, Math.ceil(11 * top) / 10) : 1;
-    document.querySelector("main").dataset.one = data.shown.indexOf(j) < 0 || chosen.value === "" ? "" : `k${data.shown.indexOf(j)}`;
+    const at = data.shown.indexOf(j), one = chosen.value === "" ? "" : at < 0 ? "none" : `k${at}`, lit = one || data.told;
+    for (const path of document.querySelectorAll(".mosaic path")) path.classList.toggle("dim", at >= 0 && one !== "" && !path.classList.contains(one));
+    for (const curve of document.querySelectorAll(".values .c")) curve.classList.toggle("off", lit !== "" && !curve.classList.contains(lit));
     for (const body of bodies) if (body.classList.contains("open")) show(body);
   };
   if (chosen) {
@@ -180,8 +182,12 @@ damier.part("parts", () => {
   document.addEventListener("opened", (event) => enhance(event.target));
   for (const body of bodies) if (body.classList.contains("open")) enhance(body);
 
-  const open = $("variables").parentElement;
-  panel(open, { name: () => `${data.name}-variables`, table: () => damier.rows($("variables")).filter((row) => row.length > 4).map((row) => row.slice(0, 5)) });
+  const target = document.querySelector(".target");
+  panel(target, {
+    name: () => `${data.name}-${data.target}`,
+    table: () => (data.totals ? [["class", "rows"], ...totals.map((n, j) => [names[data.names ? j : data.shown.indexOf(j)], n])] : [...target.querySelectorAll("li:not(.tool)")].map((line) => [...line.querySelectorAll("span, b")].map((one) => one.textContent))),
+  });
+  panel($("all"), { name: () => `${data.name}-variables`, table: () => damier.rows($("variables")).filter((row) => row.length > 4).map((row) => row.slice(0, 5)) });
 
   tip("svg.bar", (bar, event) => {
     const counts = bar.dataset.n.split(" ").map(Number), total = sum(counts);
