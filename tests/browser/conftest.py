@@ -53,7 +53,7 @@ def open_page(browser: Any, tmp_path: Path) -> Iterator[Open]:
         file = tmp_path / f"page-{len(contexts)}.html"
         file.write_text(html, encoding="utf-8")
         page = context.new_page()
-        page.set_default_timeout(10_000)
+        page.set_default_timeout(60_000)  # machines may be busy
         page.on(
             "console", lambda said: wrong.append(said.text) if said.type in ("error", "warning") else None
         )
