@@ -67,11 +67,13 @@ def share_curves(
         averaged = averaged_evidence(table[name], target, partitions[name]).variable.averaged
         assert averaged is not None
         elements = averaged.elements
+        assert isinstance(elements, IntervalPartition)
+        bounds = np.array(elements.bounds)
         edges = np.linspace(strip["low"], strip["high"], len(strip["counts"]) + 1)
         middles = (edges[1:] + edges[:-1]) / 2
         # Missing values are an element before all others.
-        first = elements.n_parts - len(elements.bounds) - 1
-        at = first + np.searchsorted(elements.bounds, middles, side="left")
+        first = elements.n_parts - bounds.size - 1
+        at = first + np.searchsorted(bounds, middles, side="left")
         known = list(averaged.curve(0.9, "dict").values())
 
         def of(kind: int, j: int) -> list[float]:
