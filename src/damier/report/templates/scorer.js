@@ -25,7 +25,7 @@ damier.part("row", () => {
   };
   const part = (one) => typeof one === "number";
 
-  const chance = (p) => `${p > 0.0005 && p < 0.9995 ? (100 * p).toFixed(1) : Number((100 * p).toPrecision(2))}%`;
+  const chance = (p) => (p < 0.0005 ? "<0.1%" : p > 0.9995 ? ">99.9%" : `${(100 * p).toFixed(1)}%`);
   const bar = (i, x, width, label) => draw("svg", { class: "one", role: "img", "aria-label": label }, draw("rect", { class: "track", width: "100%" }), draw("rect", { class: names.length > 10 ? "k0" : merged && i === data.shown.length ? "ko" : `k${i}`, x: `${x}%`, width: `${width}%` }));
   const show = () => {
     // The scores of the first class are zero, and not held.
