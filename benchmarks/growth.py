@@ -7,7 +7,8 @@
 ``memory`` is the most that a fit held beyond what the process held before (Linux only), and ``of table`` what
 multiple that is of the table's own size. ``exponent`` is that of the CPU seconds from one size to the next.
 ``time_limit`` fits every estimator that has a limit on more than it can search within it: seconds by the
-clock before the search (compiling, the graph of balls), of the search, and after it.
+clock before the search (compiling, the graph of balls), of the search, and after it; ``time_limit_large``
+does so on a table of a million rows and columns.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ def make(case, size):
     if case == "linf_classes":
         n = 100_000 if size > 5 else 2_000
         y = rng.integers(0, size, n); X = rng.normal(size=(n, 10)) + rng.normal(size=(size, 10))[y]
-        return X, y, damier.LinfClassifier()
+        return X, y, damier.LinfClassifier(n_estimators=2)
     if case == "cocluster_ones":
         side = max(40, int((size * 4) ** 0.5)); k = side // 20
         rows, columns = rng.integers(0, side, size), rng.integers(0, side // 20 * 20, size)
@@ -80,16 +81,16 @@ import numpy as np, scipy.sparse as sp
 import damier
 from damier.estimators import _base
 warnings.simplefilter("ignore")
-name, limit = sys.argv[1], float(sys.argv[2])
+name, limit, large = sys.argv[1], float(sys.argv[2]), "large" in sys.argv[3:]
 more = dict(LinfClassifier=dict(n_estimators=10_000), BallPartitionClassifier=dict(n_partitions=1000),
             DataGridClassifier=dict(effort=20), DataGridEnsembleClassifier=dict(effort=20)).get(name, {})
 def fit(n, **parameters):
     rng = np.random.default_rng(0)
     estimator = getattr(damier, name)(**parameters)
     if name.startswith("Coclustering"):
-        side = max(40, n // 20)
-        X = sp.csr_array(sp.random_array((side, side), density=min(0.5, 10 * n / side**2), rng=rng))
-        X.data[:] = 1
+        side, ones = (1_000_000, 5_000_000) if n > 1000 and large else (max(40, n // 20), 10 * n)
+        places = np.unique(rng.integers(0, side**2, ones))
+        X = sp.csr_array((np.ones(len(places)), divmod(places, side)), shape=(side, side))
         return estimator.fit(X, rng.integers(0, 2, side))
     y = rng.integers(0, 3, n)
     X = rng.normal(size=(n, 10)) + y[:, None]
@@ -135,7 +136,9 @@ CASES = {
     "grid_columns": Case(
         "DataGridClassifier, 200 rows, by columns", (5_000, 10_000, 20_000), seconds=10, exponent=1.1
     ),
-    "linf_classes": Case("LinfClassifier, 100,000 rows x 10, by classes", (25, 50, 100), exponent=1.0),
+    "linf_classes": Case(
+        "LinfClassifier, 2 members, 100,000 rows x 10, by classes", (25, 50, 100), exponent=1.0
+    ),
     "cocluster_ones": Case(
         "Coclustering, a sparse table, by ones", (1_250_000, 2_500_000, 5_000_000), times_table=8
     ),
@@ -179,6 +182,16 @@ def limit_time(record: Record, options: argparse.Namespace) -> None:
     record.close(title)
 
 
+def limit_large(record: Record, options: argparse.Namespace) -> None:
+    """Measure what a time limit leaves of a coclustering of 1,000,000 x 1,000,000 with 5,000,000 ones."""
+    limit = 20.0 if options.quick else 60.0
+    title = f"time_limit={limit:g}, Coclustering of 1,000,000 x 1,000,000 with 5,000,000 ones: seconds"
+    ended, *seconds = _result(LIMITED_PROGRAM, "Coclustering", str(limit), "large")
+    columns = ["search ended", "before", "search", "after", "at most"]
+    record.row(title, columns, [ended, *seconds, f"search {1.1 * limit:g}"])
+    record.close(title)
+
+
 def grow(case: str, record: Record, options: argparse.Namespace) -> None:
     """Measure one case at each of its sizes, the limits beside the last."""
     title, sizes = CASES[case][:2]
@@ -196,6 +209,7 @@ def grow(case: str, record: Record, options: argparse.Namespace) -> None:
 PARTS: dict[str, Callable[[Record, argparse.Namespace], None]] = {
     **{case: partial(grow, case) for case in CASES},
     "time_limit": limit_time,
+    "time_limit_large": limit_large,
 }
 
 if __name__ == "__main__":

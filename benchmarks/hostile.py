@@ -1,4 +1,4 @@
-"""Hostile inputs by the thousand: odd tables, damaged files and models, payloads, escapes, commands, signals.
+"""Hostile inputs by the thousand: odd tables, damaged files and models, payloads, commands, signals.
 
     python -m benchmarks.hostile --n 100000
 
@@ -20,11 +20,12 @@ from tests.hostile.generators import KINDS
 # Cases of each kind, of a thousand: an interrupted process takes as long as hundreds of the others.
 SHARES = {
     "tables": 300,
-    "files": 190,
-    "models": 330,
-    "pages": 50,
-    "terminal": 79,
-    "commands": 50,
+    "sources": 50,
+    "files": 180,
+    "models": 320,
+    "pages": 40,
+    "terminal": 49,
+    "commands": 60,
     "signals": 1,
 }
 TITLE = "Hostile inputs"

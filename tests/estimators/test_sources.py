@@ -222,7 +222,7 @@ def test_estimators_that_need_rows_say_so(rows, estimator, monkeypatch):
         estimator().fit(relation(rows, ["wave", "noise", "label"]), "label")
 
 
-def test_progress_counts_rows_and_an_exception_of_it_stops(rows):
+def test_progress_counts_rows_and_an_exception_of_it_stops(rows, monkeypatch):
     seen = []
     damier.MODLEncoder(memory_limit=0).fit(relation(rows), "label", progress=seen.append)
     assert any(p.total == N and "rows/s" in p.text for p in seen)
@@ -230,9 +230,14 @@ def test_progress_counts_rows_and_an_exception_of_it_stops(rows):
     def fail(progress):
         raise RuntimeError("enough")
 
-    table = relation(rows)
-    with pytest.raises(RuntimeError, match="enough"):
-        damier.MODLEncoder(memory_limit=0).fit(table, "label", progress=fail)
+    monkeypatch.setattr("damier.intake.engines.duckdb.BATCH", 2048)
+    connection = duckdb.connect()
+    connection.register("held", rows)
+    table = connection.sql("SELECT * FROM held")
+    for _ in range(5):
+        with pytest.raises(RuntimeError, match="enough"):
+            damier.MODLEncoder(memory_limit=0).fit(table, "label", progress=fail)
+        assert connection.sql("SELECT count(*) FROM held").fetchall() == [(N,)]  # the scan is over
 
 
 def test_ctrl_c_ends_between_batches_and_leaves_the_connection_usable(rows, monkeypatch):

@@ -78,6 +78,41 @@ def test_no_output_replaces_the_input(here, command, option, way):
     assert (sorted(os.listdir()), Path(file).read_bytes()) == before
 
 
+@pytest.mark.parametrize("command", ["report", "fit", "predict"])
+def test_no_output_replaces_one_of_several_inputs(here, command):
+    table("report", "d1.csv")
+    table("report", "d2.csv")
+    Path("m.json").symlink_to("d2.csv")
+    Path("o.csv").symlink_to("d2.csv")
+    save(damier.NaiveBayesClassifier().fit({"x": range(20)}, [0] * 10 + [1] * 10), "model.json")
+    words = {
+        "report": ("report", "d*.csv", "-t", "y", "--save-model", "m.json", *COMMANDS["report"][2:]),
+        "fit": ("fit", "d*.csv", "-t", "y", "-o", "m.json"),
+        "predict": ("predict", "model.json", "d*.csv", "-o", "o.csv"),
+    }[command]
+    result = run(*words)
+    assert result.exit_code == 2
+    assert "is the input: give the output another name" in result.output
+    assert Path("d2.csv").read_text() == TABLE
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes")
+def test_a_pipe_is_no_table(here):
+    """Run in processes of their own: without the check they wait for ever."""
+    os.mkfifo("p.csv")
+    save(damier.NaiveBayesClassifier().fit({"x": range(20)}, [0] * 10 + [1] * 10), "m.json")
+    for words in (
+        ("report", "p.csv", "-t", "y"),
+        ("fit", "p.csv", "-t", "y", "-o", "o.json"),
+        ("fit", "p*.csv", "-t", "y", "-o", "o.json"),
+        ("predict", "m.json", "p.csv"),
+        ("cocluster", "p.csv"),
+    ):
+        done = subprocess.run([sys.executable, "-m", "damier", *words], capture_output=True, timeout=120)
+        assert done.returncode in (1, 2), words
+        assert b"not a regular file" in done.stderr
+
+
 @pytest.mark.parametrize(
     ("command", "words"),
     [

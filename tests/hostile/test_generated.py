@@ -14,9 +14,19 @@ from hypothesis import given, settings
 from damier.deploy.json import loads
 from damier.intake import read_file
 from damier.intake.printable import printable
-from tests.hostile.generators import _OBEYED, KINDS, PAYLOADS, Broken, refused, try_page
+from tests.hostile.generators import KINDS
+from tests.hostile.pages import PAYLOADS, try_page
+from tests.hostile.promises import OBEYED, Broken, refused
 
-N_CASES = {"tables": 600, "files": 500, "models": 2500, "pages": 400, "terminal": 900, "commands": 200}
+N_CASES = {
+    "tables": 600,
+    "sources": 150,
+    "files": 500,
+    "models": 2500,
+    "pages": 400,
+    "terminal": 700,
+    "commands": 300,
+}
 PARTS = 4
 
 
@@ -40,7 +50,7 @@ def test_hostile_inputs(kind, part):
 @settings(max_examples=200, deadline=None)
 @given(st.text(), st.binary(max_size=300))
 def test_any_text_and_any_bytes(text, data):
-    assert not _OBEYED.search(printable(text))
+    assert not OBEYED.search(printable(text))
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder, "t.csv")
         file.write_bytes(data)
@@ -76,13 +86,13 @@ def test_the_checks_can_fail(monkeypatch):
     except ValueError as error:
         with pytest.raises(Broken):
             refused(error)  # raised here, not by Damier
-    from tests.hostile import generators
+    from tests.hostile import pages
 
-    whole = generators.render_page
+    whole = pages.render_page
     monkeypatch.setattr(
-        generators,
+        pages,
         "render_page",
-        lambda summary: whole(summary).replace("</main>", summary["dataset"]["name"]),
+        lambda summary, **more: whole(summary, **more).replace("</main>", summary["dataset"]["name"]),
     )
     with pytest.raises(Broken):
         try_page(0)

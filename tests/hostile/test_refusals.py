@@ -10,11 +10,14 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet
 import pytest
 from sklearn.base import is_classifier
 
 import damier
 from damier.intake import read_file, read_table
+from tests.hostile.promises import OBEYED
 
 CLASSIFIERS = sorted(
     name
@@ -158,3 +161,52 @@ def test_ways_of_reading_that_there_are_not(tmp_path):
         with pytest.raises(ValueError, match=f"{option} must be .* got "):
             read_file(file, **{option: value})
     assert read_file(file, missing=[HALF]).n_rows == 2
+
+
+def test_targets_of_sources_beyond_2_to_the_53_stay_apart(tmp_path):
+    ids = [BIG, BIG + 1] * 30
+    pyarrow.parquet.write_table(pa.table({"x": [0.0, 1.0] * 30, "y": ids}), tmp_path / "t.parquet")
+    for limit in (0, None):
+        encoder = damier.MODLEncoder(memory_limit=limit).fit(tmp_path / "t.parquet", "y")
+        assert encoder.classes_.tolist() == [BIG, BIG + 1]
+
+
+@pytest.mark.parametrize("limit", [0, None])
+def test_sources_that_cannot_be_trained_on(tmp_path, limit):
+    alone, twice = pa.table({"y": [0, 1] * 20}), pa.table({"x": [1, 2], "X": [3, 4], "y": [0, 1]})
+    pyarrow.parquet.write_table(alone, tmp_path / "alone.parquet")
+    pyarrow.csv.write_csv(alone, tmp_path / "alone.csv")
+    pyarrow.parquet.write_table(twice, tmp_path / "twice.parquet")
+    pyarrow.csv.write_csv(twice, tmp_path / "twice.csv")
+    for ending in ("parquet", "csv"):
+        for estimator in (damier.MODLEncoder, damier.NaiveBayesClassifier, damier.DataGridClassifier):
+            fit = estimator(memory_limit=limit).fit
+            with pytest.raises(ValueError, match="no column beside the target 'y'"):
+                fit(tmp_path / f"alone.{ending}", "y")
+            with pytest.raises(ValueError, match="columns 'x' and 'X', which DuckDB does not tell apart"):
+                fit(tmp_path / f"twice.{ending}", "y")
+            with pytest.raises(ValueError, match="not a name of a file"):
+                fit("n" * 300 + f".{ending}", "y")
+    pyarrow.parquet.write_table(
+        pa.table({"x": [1, 2], "x_1": [3, 4], "y": [0, 1]}), tmp_path / "fine.parquet"
+    )
+    assert damier.MODLEncoder(memory_limit=limit).fit(tmp_path / "fine.parquet", "y").n_features_in_ == 2
+
+
+def test_numbers_to_predict_that_cannot_be_squared():
+    for name in ("DataGridRegressor", "NaiveBayesRegressor"):
+        with pytest.raises(ValueError, match=r"holds 1e.151: squares beyond 1e.150 overflow"):
+            getattr(damier, name)().fit(np.arange(20.0)[:, None], np.arange(20) * 1e151 / 19)
+
+
+def test_models_print_nothing_that_a_terminal_obeys():
+    name = "a\x1b[2J\u202e"
+    X, y = {name: ["u", "v"] * 30, "z": [0.5, 1.5] * 30}, ["no", name] * 30
+    models = [
+        damier.MODLGrouper().fit(X, y).partitions_[name],
+        damier.DataGridClassifier(effort=1).fit(X, y).model_,
+        damier.LinfClassifier(n_estimators=1).fit(X, y).model_.covers[0],
+    ]
+    for text in [form(model) for model in models for form in (repr, str)]:
+        assert not OBEYED.search(text)
+        assert "a\\x1b[2J" in text

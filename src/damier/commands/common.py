@@ -10,6 +10,7 @@ from __future__ import annotations
 import csv
 import difflib
 import functools
+import glob
 import inspect
 import io
 import os
@@ -205,7 +206,7 @@ def check_outputs(inputs: Sequence[Path | None], outputs: Sequence[Path | None])
     inputs, outputs : sequences of paths
         None stands for a file that was not asked for.
     """
-    seen: list[tuple[Path, str]] = [(path, "the input") for path in inputs if path is not None]
+    seen = [(found, "the input") for path in inputs if path is not None for found in _files(path)]
     for path in outputs:
         if path is None:
             continue
@@ -220,6 +221,14 @@ def check_outputs(inputs: Sequence[Path | None], outputs: Sequence[Path | None])
                 if _same(path, held, other):
                     raise stop(f"{str(path)!r} is {what}: give the output another name", WRONG_COMMAND)
             seen.append((path, "another output"))
+
+
+def _files(path: Path) -> list[Path]:
+    """Return the files that a name or a pattern stands for."""
+    pattern = str(path)
+    if glob.has_magic(pattern) and not os.path.exists(pattern):
+        return [Path(name) for name in glob.glob(pattern, recursive=True)]
+    return [path]
 
 
 def _same(path: Path, held: os.stat_result | None, other: Path) -> bool:

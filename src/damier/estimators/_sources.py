@@ -84,6 +84,9 @@ class Opened:
             held[:] = column.categories
             booleans = len(held) > 0 and all(type(value) is bool for value in column.categories)
             return held[column.codes].astype(bool) if booleans else held[column.codes]
+        if column.exact is not None:  # beyond 2^53 floats merge
+            codes, values = column.exact
+            return np.array(values)[codes]
         kind = next(c.type for c in self.source.columns if c.name == column.name)
         if "int" in kind.lower() and not np.isnan(column.values).any():
             return column.values.astype(np.int64)
@@ -125,6 +128,8 @@ def open_training(
     source = open_source(X, memory_limit=max(memory // 2, LEAST_ENGINE_MEMORY), threads=threads)
     assert source is not None
     check_columns(source, y, sample_weight)
+    if all(column.name in (y, sample_weight) for column in source.columns):
+        raise ValueError(f"the table has no column beside the target {y!r}: at least one is needed")
     return Opened(source, y, sample_weight, memory)
 
 

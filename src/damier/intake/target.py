@@ -25,6 +25,8 @@ _ROWS_PER_CLASS = 100
 # From here on the tables of the classes do not fit into memory.
 _MOST_CLASSES = 1000
 _MOST_DISTINCT = 0.1
+# Beyond it the squares of differences, which scores are made of, overflow.
+_LARGEST_NUMBER = 1e150
 # A table of this many places is cheaper than sorting the labels.
 _WIDEST_LABEL_RANGE = 1 << 20
 
@@ -78,7 +80,8 @@ def read_numbers(y: Any, name: str = "y") -> NumericTarget:
     Raises
     ------
     ValueError
-        If a value is missing, infinite or no number. A constant is not an error here: estimators decide.
+        If a value is missing, infinite, beyond 1e150 or no number. A constant is not an error here:
+        estimators decide.
 
     Examples
     --------
@@ -97,6 +100,12 @@ def read_numbers(y: Any, name: str = "y") -> NumericTarget:
     if np.isinf(values).any():
         raise ValueError(
             f"the target {name} contains infinity: remove those rows (Input y contains infinity)"
+        )
+    largest = float(np.abs(values).max())
+    if largest > _LARGEST_NUMBER:
+        raise ValueError(
+            f"the target {name} holds {largest:.6g}: squares beyond {_LARGEST_NUMBER:g} overflow, divide it "
+            "by a constant"
         )
     distinct, codes = np.unique(values, return_inverse=True)
     return NumericTarget(codes.reshape(-1).astype(np.int32), distinct)

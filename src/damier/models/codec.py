@@ -32,6 +32,7 @@ import numpy as np
 import numpy.typing as npt
 
 from damier.intake.frames import as_frame, make_frame, read_columns, read_table
+from damier.intake.printable import printable
 from damier.intake.table import FloatArray, IntArray, Table
 from damier.models.notebook import one_line
 
@@ -129,7 +130,7 @@ class Model:
         return ", ".join(field.name for field in fields(self))  # type: ignore[arg-type]
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__} {one_line(self._described())}>"
+        return f"<{type(self).__name__} {printable(one_line(self._described()))}>"
 
     def _repr_html_(self) -> str | None:
         """Return what a notebook shows; None for its ``repr``."""

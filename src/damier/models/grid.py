@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from damier.intake.frames import read_columns, row_values
+from damier.intake.printable import printable
 from damier.intake.table import FloatArray, IntArray, Table
 from damier.models.codec import (
     ClassifierModel,
@@ -337,7 +338,8 @@ class DataGrid(ClassifierModel):
 
     def __str__(self) -> str:
         crossed = " x ".join(f"{name} ({p.n_parts})" for name, p in self.partitions.items()) or "no variable"
-        return f"grid of {crossed}: level {self.level:.4f}, {len(self.cells)} of {self.n_cells} cells in use"
+        used = f"{len(self.cells)} of {self.n_cells} cells in use"
+        return printable(f"grid of {crossed}: level {self.level:.4f}, {used}")
 
 
 @dataclass(frozen=True, eq=False, repr=False)

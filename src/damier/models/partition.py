@@ -20,6 +20,7 @@ import numpy.typing as npt
 
 from damier.intake import CategoricalColumn, Column, NumericColumn, as_categorical, as_numeric, read_column
 from damier.intake.dates import number_text, object_microseconds
+from damier.intake.printable import printable
 from damier.intake.table import FloatArray, IntArray, NumericKind
 from damier.models.bounds import midpoint, shortest
 from damier.models.codec import Counts, Extended, FieldError, Model, Values, check_shape, distinct_names
@@ -237,9 +238,8 @@ class Partition(Model):
 
     def __str__(self) -> str:
         known = "optimal" if self.optimal else "not proven optimal"
-        return f"{self.name}: {self.n_parts} parts, level {self.level:.4f}, {known}: " + "; ".join(
-            self.labels
-        )
+        parts = "; ".join(self.labels)
+        return printable(f"{self.name}: {self.n_parts} parts, level {self.level:.4f}, {known}: {parts}")
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)

@@ -258,7 +258,10 @@ class Run:
                     if self.n_interrupts > 1:
                         raise
                 except BaseException:
+                    # Whatever the callback raised: what the search reads is left alone before it is seen.
                     self._end("interrupted")
+                    if thread.ident is not None:
+                        thread.join()
                     raise
             thread.join()
             if math.isnan(self.search_seconds):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import glob
+import os
+import re
 import shutil
 import tempfile
 import time
@@ -32,7 +34,7 @@ from damier.intake.engines.source import (
 )
 from damier.intake.files import read_file
 from damier.intake.frames import read_table
-from damier.intake.reading import without_globs
+from damier.intake.reading import check_path, without_globs
 from damier.intake.table import Column, NumericColumn, Table
 
 if TYPE_CHECKING:
@@ -92,11 +94,14 @@ def open_files(
     import duckdb
 
     pattern = str(path)
-    found = [pattern] if Path(pattern).exists() else sorted(glob.glob(pattern, recursive=True))
+    if os.path.isdir(pattern):
+        raise ValueError(f"{pattern} is a directory: name its files, for example '{pattern}/*.parquet'")
+    several = glob.has_magic(pattern) and not os.path.exists(pattern)
+    found = sorted(glob.glob(pattern, recursive=True)) if several else [pattern]
     if not found:
         raise FileNotFoundError(f"{pattern}: no such file")
-    if Path(pattern).is_dir():
-        raise ValueError(f"{pattern} is a directory: name its files, for example '{pattern}/*.parquet'")
+    for name in found:
+        check_path(Path(name))
     kinds = {_kind_of_file(name) for name in found}
     if len(kinds) > 1 or None in kinds:
         raise ValueError(f"{pattern}: all files must end in .parquet, or all in .csv or .tsv")
@@ -116,6 +121,7 @@ def open_files(
     listed = "[" + ", ".join(literal(without_globs(name)) for name in found) + "]"
     folder = None
     try:
+        _check_names(connection, found[0], kinds == {"parquet"})
         if kinds == {"parquet"}:
             relation = connection.sql(f"SELECT * FROM read_parquet({listed})")
         else:
@@ -134,6 +140,27 @@ def open_files(
     if len(found) == 1:
         source.path = Path(found[0])
     return source
+
+
+def _check_names(connection: Any, name: str, parquet: bool) -> None:
+    """Refuse names that DuckDB does not tell apart, and would change: those that differ by case alone."""
+    file = literal(without_globs(name))
+    read = f"read_parquet({file})" if parquet else f"read_csv({file}, all_varchar=true)"
+    if not any(re.search(r"_\d+$", held) for held in connection.sql(f"SELECT * FROM {read} LIMIT 0").columns):
+        return
+    if parquet:
+        import pyarrow.parquet
+
+        written = pyarrow.parquet.read_schema(name).names
+    else:
+        first = f"SELECT * FROM read_csv({file}, all_varchar=true, header=false) LIMIT 1"
+        written = [str(cell) for row in connection.sql(first).fetchall() for cell in row]
+    seen: dict[str, str] = {}
+    for held in written:
+        if (other := seen.setdefault(held.lower(), held)) is not held:
+            raise ValueError(
+                f"{name} has columns {other!r} and {held!r}, which DuckDB does not tell apart: rename one"
+            )
 
 
 def _copy_text(connection: Any, listed: str, copied: str) -> None:

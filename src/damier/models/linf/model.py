@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from damier.intake.frames import row_values
+from damier.intake.printable import printable
 from damier.intake.table import FloatArray, IntArray
 from damier.models.codec import (
     ClassifierModel,
@@ -158,7 +159,7 @@ class Cover(Model):
         return f"{self.label} when {axes}: {self._rectangle_texts[rectangle]}"
 
     def __str__(self) -> str:
-        return self.describe()
+        return printable(self.describe())
 
     def _described(self) -> str:
         axes = f"x = {axis_text(self.x)}, y = {axis_text(self.y)}"
