@@ -40,7 +40,7 @@ _LIBRARIES = (
     "duckdb",
     "khiops",
     "optbinning",
-    "interpret",
+    "interpret-core",
 )
 
 

@@ -109,7 +109,7 @@ def convex_weights(
     row_weight: npt.NDArray[np.integer] | None = None,
     *,
     surcharge: FloatArray | None = None,
-    max_cells: int = 2_000_000,
+    max_cells: int = 1_000_000,
     run: Run,
 ) -> FloatArray:
     """Find the weights of the evidence of each variable for each class.
