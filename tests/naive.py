@@ -544,8 +544,10 @@ def linf_decide(model, rows):
     return decisions
 
 
-def interval_posterior(counts, own=True):
+def interval_posterior(counts, own=True, cost=None):
     """Mean of the class shares over all partitions, and the probabilities of cuts, term by term.
+
+    ``cost`` is that of a partition, given the counts of its parts; by default that of intervals.
 
     Also the mean share of a row's own class with that row taken out of the table: a second sum over all
     partitions, of the table without the row, under the price that the partitions have with it.
@@ -563,7 +565,7 @@ def interval_posterior(counts, own=True):
         ]
 
     prices = [
-        discretization_cost(parts(bounds, counts)) - sum(map(part_cost, parts(bounds, counts)))
+        (cost or discretization_cost)(parts(bounds, counts)) - sum(map(part_cost, parts(bounds, counts)))
         for bounds in partitions
     ]
 
@@ -592,3 +594,31 @@ def interval_posterior(counts, own=True):
                 own_shares[e][j] = share(weighted(without), e, j)
     cuts = [sum(w for w, bounds, _ in among if b in bounds) for b in range(1, n_elements)]
     return shares, own_shares, cuts
+
+
+def interval_posterior_deviations(counts):
+    """Standard deviations of the class shares over all partitions: each part has a Dirichlet of its own."""
+    n_elements, n_classes = len(counts), len(counts[0])
+    found = []
+    for cuts in itertools.chain.from_iterable(
+        itertools.combinations(range(1, n_elements), size) for size in range(n_elements)
+    ):
+        bounds = (0, *cuts, n_elements)
+        parts = [[sum(c) for c in zip(*counts[a:b], strict=True)] for a, b in itertools.pairwise(bounds)]
+        found.append((discretization_cost(parts), bounds, parts))
+    least = min(cost for cost, _, _ in found)
+    total = sum(math.exp(least - cost) for cost, _, _ in found)
+    deviations = []
+    for e in range(n_elements):
+        row = []
+        for j in range(n_classes):
+            first = second = 0.0
+            for cost, bounds, parts in found:
+                part = parts[sum(b <= e for b in bounds[1:])]
+                a, rows = part[j] + 1, sum(part) + n_classes
+                weight = math.exp(least - cost) / total
+                first += weight * a / rows
+                second += weight * ((a / rows) ** 2 + a * (rows - a) / (rows**2 * (rows + 1)))
+            row.append(math.sqrt(max(second - first**2, 0.0)))
+        deviations.append(row)
+    return deviations

@@ -5,6 +5,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from damier.criteria import interval_posterior
+from damier.models.naive_bayes import posterior_of_elements
 from tests import naive
 
 tables = hnp.arrays(
@@ -48,7 +49,31 @@ def test_shares_are_shares(counts):
     assert 1 + found.cuts.sum() == pytest.approx(parts)
 
 
-def test_deviations_by_sampling():
+@settings(max_examples=15, deadline=None)
+@given(tables)
+def test_deviations_over_all_partitions(counts):
+    expected = naive.interval_posterior_deviations(counts.tolist())
+    # A difference of squares: 1e-9 in the variance.
+    np.testing.assert_allclose(
+        interval_posterior(counts).deviations ** 2, np.square(expected), rtol=0, atol=1e-9
+    )
+
+
+@settings(max_examples=15, deadline=None)
+@given(tables)
+def test_groups_of_neighbours_at_the_price_of_groups(counts):
+    """Values without an order: the sum over all groups of neighbours in the order given."""
+    n_values = len(counts)
+    shares, own, cuts = naive.interval_posterior(
+        counts.tolist(), cost=lambda parts: naive.grouping_cost(parts, n_values)
+    )
+    found = posterior_of_elements(counts, np.ones(n_values, np.int64), ordered=False)
+    np.testing.assert_allclose(found.shares, shares, rtol=0, atol=1e-9)
+    np.testing.assert_allclose(found.own_shares, own, rtol=0, atol=1e-9)
+    np.testing.assert_allclose(found.cuts, cuts, rtol=0, atol=1e-9)
+
+
+def test_deviations_of_one_element():
     """One element: the share has a beta distribution, known in closed form."""
     found = interval_posterior([[7, 3]])
     a, b = 8, 4

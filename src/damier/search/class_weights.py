@@ -25,6 +25,7 @@ _PRICE = 0.5
 # Price of the squared distances between the weights of a variable and their mean.
 _SPREAD = 4.0
 _MOST_STEPS = 200
+_ROWS_PER_CLASS = 16
 # Relative gain of a step below which the weights do not change any more to speak of.
 _LEAST_GAIN = 1e-7
 
@@ -133,8 +134,9 @@ def convex_weights(
     surcharge
         Price of the mean weight of each variable beyond that of all, in nats.
     max_cells
-        Distinct rows times classes at most; of a larger table a subset of the rows, chosen by their content
-        and not by their order, is used instead.
+        Distinct rows times classes at most, but for sixteen rows per class, without which weights per class
+        are noise; of a larger table a subset of the rows, chosen by their content and not by their order, is
+        used instead.
     run
         Once it is stopped, the weights are those of the last step.
 
@@ -153,7 +155,7 @@ def convex_weights(
         target,
         log_prior,
         row_weight,
-        max_rows=max(1000, max_cells // n_classes),
+        max_rows=max(1000, max_cells // n_classes, _ROWS_PER_CLASS * n_classes),
     )
     rows = Rows(
         part=np.ascontiguousarray(problem.part.T),
