@@ -164,7 +164,7 @@ def show_reports(record: Record, options: argparse.Namespace) -> None:
         "CPU s to make",
         "asked elsewhere",
     ]
-    title, sizes = f"Reports of {N_ROWS:,} rows", (12, 60) if options.quick else (12, 300, 1500)
+    title, sizes = f"Reports of {N_ROWS:,} rows", (12, 60) if options.quick else options.columns
     rows: dict[tuple[int, int], list[Any]] = {}
     versions = {}
     with tempfile.TemporaryDirectory() as passing, chromium() as browser:
@@ -290,6 +290,7 @@ if __name__ == "__main__":
         {
             "--peer-python": {"default": os.environ.get("DAMIER_PEER_PYTHON"), "metavar": "PROGRAM"},
             "--time-limit": {"type": float, "default": 600.0, "metavar": "SECONDS"},
+            "--columns": {"type": int, "nargs": "+", "default": (12, 300, 1500), "metavar": "N"},
             "--libraries": {"nargs": "+", "choices": LIBRARIES, "default": LIBRARIES},
             "--keep": {"metavar": "FOLDER"},
             "--openings": {"type": int, "default": 5, "metavar": "N"},

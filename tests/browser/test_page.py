@@ -48,7 +48,7 @@ def test_the_table_sorts_and_finds_and_links_keep_it(open_page, sample_page, sam
     page.get_by_label("Find").fill(listed[2][:4].upper())
     found = [name for name in by_parts if listed[2][:4] in name.lower()]
     assert names(page) == found
-    assert page.get_by_role("status").text_content() == f"{len(found)} of {len(listed)} variables"
+    assert page.locator("#live").text_content() == f"{len(found)} of {len(listed)} variables"
     again = open_page(sample_page, "#" + page.url.split("#")[1])
     assert names(again) == found
     page.get_by_label("Find").fill("")

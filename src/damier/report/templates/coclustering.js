@@ -376,7 +376,7 @@ damier.part("coclusters", () => {
     // for readers without scripts
     clean.querySelector("#named")?.remove();
     if (names.size) clean.querySelector("#matrix").before(make("section", { id: "named", class: "without-script" }, make("h2", {}, "Names"), make("ul", {}, ...[...names].map(([id, name]) => make("li", {}, `${name}: ${typical(nodes.get(id)).map((t) => t[0]).join(", ")}`)))));
-    save(`${data.dataset.replace(/\.[^.]*$/, "").replace(/[^\p{L}\p{N}._-]+/gu, "-")}-named.html`, `<!doctype html>\n${clean.outerHTML}\n`, "text/html");
+    save(`${data.dataset.replace(/\.[^.]*$/, "")}-named.html`, `<!doctype html>\n${clean.outerHTML}\n`, "text/html");
     say("Saved a copy with your names");
   } }, "Save a copy with my names"));
 

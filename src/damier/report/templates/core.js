@@ -22,7 +22,7 @@
 // tip(selector, text) text(element, event) is shown beside the pointer, and at the focus
 // rove(element, selector)  arrow keys, Home and End move the focus among the cells of a table or the items of a list;
 //                     Tab leaves it. Call it again when the items change
-// save(name, content, type)   hands a file to the user
+// save(name, content, type)   hands a file to the user; what file names cannot hold is left out of the name
 // Lines that are comments, and indentation, do not reach the page: no text may go over several lines.
 const damier = (() => {
   const $ = (id) => document.getElementById(id);
@@ -35,7 +35,7 @@ const damier = (() => {
   const fill = (element, attributes, children) => {
     for (const [name, value] of Object.entries(attributes || {})) {
       if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
-      else if (value !== null && value !== undefined && value !== false) element.setAttribute(name, value === true ? "" : value);
+      else if (value != null && value !== false) element.setAttribute(name, value === true ? "" : value);
     }
     element.append(...children);
     return element;
@@ -57,7 +57,7 @@ const damier = (() => {
       else view.delete(key);
       const text = view.toString();
       // Neither the history grows nor does the page scroll; where an address may not be set, the view is kept here.
-      try { history.replaceState(null, "", location.href.split("#")[0] + (text && `#${text}`)); } catch { /* kept */ }
+      try { history.replaceState(null, "", location.href.split("#")[0] + (text && `#${text}`)); } catch {}
     },
     on: (keys, show) => {
       shows.push([keys, show]);
@@ -89,7 +89,7 @@ const damier = (() => {
         const [r, g, b, a = 1] = getComputedStyle(e).backgroundColor.match(/[\d.]+/g);
         if (a > 0.5) return 3 * +r + 6 * +g + +b < 1280 ? "dark" : "light";
       }
-    } catch { /* a page of another origin */ }
+    } catch {} // a page of another origin
     return "";
   };
   const paint = () => {
@@ -172,7 +172,8 @@ const damier = (() => {
 
   // ----- files
   const save = (name, content, type) => {
-    const link = make("a", { href: URL.createObjectURL(new Blob([content], { type })), download: name });
+    const download = name.replace(/[^\p{L}\p{N}._-]+/gu, "-").replace(/^(.{80}).*(\.\w+)$/, "$1$2");
+    const link = make("a", { href: URL.createObjectURL(new Blob([content], { type })), download });
     link.click();
     setTimeout(() => URL.revokeObjectURL(link.href), 10000);
   };
@@ -238,11 +239,6 @@ const damier = (() => {
       }
       if (solid(look.backgroundColor)) svg.append(draw("rect", { x: at.left - x0, y: at.top - y0, width: at.width, height: at.height, rx: parseFloat(look.borderRadius) || null, fill: look.backgroundColor }));
       if (parseFloat(look.borderTopWidth) && solid(look.borderTopColor)) svg.append(draw("rect", { x: at.left - x0, y: at.top - y0, width: at.width, height: look.borderTopWidth, fill: look.borderTopColor }));
-      if (node.matches("input, select, textarea")) {
-        const text = node.matches("select") ? node.selectedOptions[0]?.text : node.type === "checkbox" ? (node.checked ? "☑" : "☐") : node.value;
-        svg.append(draw("text", { x: at.left - x0 + 4, y: at.bottom - y0 - at.height * 0.3, fill: look.color, style: `font:${look.fontSize} ${look.fontFamily.replace(/"/g, "'")}` }, text || ""));
-        return;
-      }
       for (const child of node.childNodes) walk(child);
     };
     walk(element);
@@ -250,7 +246,7 @@ const damier = (() => {
   };
 
   const panel = (element, { name, table }) => {
-    const file = (end) => `${(typeof name === "function" ? name() : name).replace(/[^\p{L}\p{N}._-]+/gu, "-").slice(0, 80)}.${end}`;
+    const file = (end) => `${name.call ? name() : name}.${end}`;
     const ways = {
       SVG: () => save(file("svg"), picture(element).text, "image/svg+xml"),
       PNG: async () => {

@@ -3,58 +3,54 @@ damier.part("parts", () => {
   const bodies = [...$("variables").tBodies], chosen = $("class"), measure = $("measure");
   const percent = (p) => `${(100 * p).toFixed(1)}%`;
 
-  // Limits of a share at 95% certainty (Wilson, 1927).
-  const Z2 = 1.959963984540054 ** 2;
+  // A share and its limits at 95% certainty (Wilson, 1927).
   const limits = (n, rows) => {
-    if (!rows) return [0, 1];
-    const p = n / rows, middle = p + Z2 / (2 * rows), half = Math.sqrt(Z2 * (p * (1 - p) / rows + Z2 / (4 * rows * rows)));
-    return [Math.max(0, (middle - half) / (1 + Z2 / rows)), Math.min(1, (middle + half) / (1 + Z2 / rows))];
+    if (!rows) return [0, 0, 1];
+    const p = n / rows, z = 3.841458820694124 / rows, half = Math.sqrt(z * (p - p * p + z / 4));
+    return [p, Math.max(0, (p + z / 2 - half) / (1 + z)), Math.min(1, (p + z / 2 + half) / (1 + z))];
   };
-  // Weight of evidence of a part for a class against the rest, in nats, as the library smooths it.
-  const evidence = (n, rows, total, all) => Math.log((n + 1 / all) / (total + 2 / all)) - Math.log((rows - n + 1 / all) / (all - total + 2 / all));
-
   const totals = data.totals || [], all = sum(totals);
+  // Names and counts by class: where some classes have no colour of their own, all names are given apart.
   const names = data.names || data.classes;
-  const countsOf = (body) => {
-    const place = body.id.slice(1);
-    if (data.counts && data.counts[place]) return data.counts[place];
-    const kept = [...body.querySelectorAll(".parts svg.bar")].map((bar) => bar.dataset.n.split(" ").map(Number));
-    return kept.map((counts) => { const row = []; data.shown.forEach((j, k) => { row[j] = counts[k]; }); row.rows = sum(counts); return row; });
-  };
-  const rowsOf = (row) => row.rows ?? (row.rows = sum(row));
+  const countsOf = (body) => (body.counts ??= data.counts?.[body.id.slice(1)] ?? [...body.querySelectorAll(".parts svg.bar")].map((bar) => {
+    const counts = bar.dataset.n.split(" ").map(Number), row = [];
+    data.shown.forEach((j, k) => { row[j] = counts[k]; });
+    row.rows = sum(counts);
+    return row;
+  }));
+  const rowsOf = (row) => (row.rows ??= sum(row));
 
-  // What is drawn of a part: value and limits on the axis, the line of all rows, and the text.
+  // What is drawn of a part: value and limits on the axis, the line of all rows, and the text. The weight of evidence
+  // for a class against the rest is smoothed as in the library.
   const measures = {
-    share: { axis: (top) => [0, top], base: (q) => q, of: (n, rows) => [rows ? n / rows : 0, ...limits(n, rows)], text: ([v, a, b]) => `${percent(v)} (${percent(a)} to ${percent(b)})`, head: "share, 95% interval" },
-    lift: { axis: () => [-3, 3], base: () => 0, of: (n, rows, q) => [rows ? n / rows : 0, ...limits(n, rows)].map((p) => Math.log2(p / q)), text: (at) => { const [v, a, b] = at.map((x) => (2 ** x).toFixed(2)); return `${v} times (${a} to ${b})`; }, head: "times the share of all rows" },
-    evidence: { axis: () => [-4, 4], base: () => 0, of: (n, rows, q, total) => { const odds = Math.log(q / (1 - q)); return [evidence(n, rows, total, all), ...limits(n, rows).map((p) => Math.log(p / (1 - p)) - odds)]; }, text: ([v]) => `${v >= 0 ? "+" : "−"}${Math.abs(v).toFixed(3)} nats`, head: "weight of evidence against the rest" },
-    counts: { axis: (top, most) => [0, most], base: () => null, of: (n) => [n, n, n], text: ([v]) => null, head: "rows" },
+    share: { axis: (top) => [0, top], base: (q) => q, of: limits, text: ([v, a, b]) => `${percent(v)} (${percent(a)} to ${percent(b)})`, head: "share, 95% interval" },
+    lift: { axis: () => [-3, 3], base: () => 0, of: (n, rows, q) => limits(n, rows).map((p) => Math.log2(p / q)), text: (at) => { const [v, a, b] = at.map((x) => (2 ** x).toFixed(2)); return `${v} times (${a} to ${b})`; }, head: "times the share of all rows" },
+    evidence: { axis: () => [-4, 4], base: () => 0, of: (n, rows, q, total) => { const [, ...ends] = limits(n, rows).map((p) => Math.log(p / (1 - p) / (q / (1 - q)))); return [Math.log(((all * n + 1) / (all * total + 2)) * ((all * (all - total) + 2) / (all * (rows - n) + 1))), ...ends]; }, text: ([v]) => `${v >= 0 ? "+" : "−"}${Math.abs(v).toFixed(3)} nats`, head: "weight of evidence against the rest" },
+    counts: { axis: (_, most) => [0, most], base: () => null, of: (n) => [n], text: () => null, head: "rows" },
   };
   let top = 1;
 
   const chart = (j, counts, most) => {
     const kind = measures[measure.value], q = totals[j] / all, [low, high] = kind.axis(top, most);
-    const at = kind.of(counts[j], rowsOf(counts), q, totals[j]), x = (v) => `${(100 * Math.min(1, Math.max(0, (v - low) / (high - low || 1) || 0))).toFixed(2)}%`;
-    const place = (v) => parseFloat(x(v)), base = kind.base(q), from = measure.value === "share" || measure.value === "counts" ? 0 : place(0);
+    const at = kind.of(counts[j], rowsOf(counts), q, totals[j]), x = (v) => 100 * Math.min(1, Math.max(0, (v - low) / (high - low) || 0));
+    const base = kind.base(q), from = x(0), to = x(at[0]), span = (a, b) => ({ x: `${a}%`, width: `${b - a}%` });
     const text = kind.text(at) ?? `${count(counts[j])} of ${count(rowsOf(counts))}`;
-    const left = Math.min(from, place(at[0])), width = Math.abs(place(at[0]) - from);
-    const colour = data.shown.includes(j) ? `k${data.shown.indexOf(j)}` : "k0";
-    const svg = draw("svg", { class: "one", role: "img", "aria-label": text }, draw("rect", { class: "track", width: "100%" }), draw("rect", { class: colour, x: `${left}%`, width: `${width}%` }));
-    if (at[2] > at[1]) svg.append(draw("rect", { class: "sure", x: x(at[1]), width: `${Math.max(0.3, place(at[2]) - place(at[1]))}%` }));
-    if (base !== null) svg.append(draw("rect", { class: "base", x: x(base), width: "1.5" }));
+    const colour = `k${Math.max(0, data.shown.indexOf(j))}`;
+    const svg = draw("svg", { class: "one", role: "img", "aria-label": text }, draw("rect", { class: "track", width: "100%" }), draw("rect", { class: colour, ...span(Math.min(from, to), Math.max(from, to)) }));
+    if (at[2] > at[1]) svg.append(draw("rect", { class: "sure", ...span(x(at[1]), Math.max(x(at[1]) + 0.3, x(at[2]))) }));
+    if (base !== null) svg.append(draw("rect", { class: "base", x: `${x(base)}%`, width: "1.5" }));
     return [svg, text];
   };
 
   // Bars as the page came with them are kept, to be shown again for all classes.
-  const drawn = new WeakMap();
   const show = (body) => {
     const table = body.querySelector(".parts");
     if (!chosen || !table) return;
     const asked = `${chosen.value} ${measure.value}`;
-    if (drawn.get(body) === asked || (!drawn.has(body) && chosen.value === "" && measure.value === "share")) return;
-    drawn.set(body, asked);
+    if ((body.drawn ?? " share") === asked) return;
+    body.drawn = asked;
     const rows = [...table.tBodies[0].rows].filter((row) => row.cells.length > 2), head = table.tHead.rows[0].cells;
-    const counts = body.counts ?? (body.counts = countsOf(body)), j = Number(chosen.value);
+    const counts = countsOf(body), j = Number(chosen.value);
     const most = Math.max(...counts.map((row) => (chosen.value === "" ? rowsOf(row) : row[j] ?? 0)));
     rows.forEach((row, i) => {
       const [place, text] = [row.cells[3], row.cells[4]];
@@ -72,7 +68,7 @@ damier.part("parts", () => {
         text.textContent = words;
       }
     });
-    head[3].textContent = chosen.value === "" ? "classes" : names[data.names ? j : data.shown.indexOf(j)];
+    head[3].textContent = chosen.value === "" ? "classes" : names[j];
     head[4].textContent = chosen.value === "" ? "mostly" : measures[measure.value].head;
   };
 
@@ -84,10 +80,7 @@ damier.part("parts", () => {
     const j = Number(chosen.value);
     // Shares of a rare class are drawn on a shorter axis, the same for all variables.
     top = 0;
-    for (const bar of chosen.value === "" ? [] : document.querySelectorAll(".parts")) {
-      const body = bar.closest(".v"), counts = body.counts ?? (body.counts = countsOf(body));
-      for (const row of counts) if (row[j] !== undefined && rowsOf(row) >= 20) top = Math.max(top, row[j] / rowsOf(row));
-    }
+    if (chosen.value !== "") for (const row of bodies.flatMap(countsOf)) if (rowsOf(row) >= 20) top = Math.max(top, row[j] / rowsOf(row) || 0);
     top = top ? Math.min(1, Math.ceil(11 * top) / 10) : 1;
     const at = data.shown.indexOf(j), one = chosen.value === "" ? "" : at < 0 ? "none" : `k${at}`, lit = one || data.told;
     for (const path of document.querySelectorAll(".mosaic path")) path.classList.toggle("dim", at >= 0 && one !== "" && !path.classList.contains(one));
@@ -126,7 +119,7 @@ damier.part("parts", () => {
       cell.prepend(line);
     }
     page.getElementById("data").textContent = JSON.stringify(data).replace(/</g, "\\u003c");
-    damier.save(`${data.name.replace(/[^\p{L}\p{N}._-]+/gu, "-").slice(0, 60)}-notes.html`, `<!doctype html>\n${page.documentElement.outerHTML}\n`, "text/html");
+    damier.save(`${data.name}-notes.html`, `<!doctype html>\n${page.documentElement.outerHTML}\n`, "text/html");
     unsaved = false;
     say("A copy with your notes was saved");
   });
@@ -170,11 +163,11 @@ damier.part("parts", () => {
     panel(cell, {
       name: () => `${data.name}-${name}`,
       table: () => {
-        const head = [...cell.querySelectorAll(".parts > thead th")].map((one) => one.textContent);
         if (!data.totals) return damier.rows(cell.querySelector(".parts"));
-        const counts = body.counts ?? (body.counts = countsOf(body)), rows = [...cell.querySelectorAll(".parts > tbody > tr")].filter((row) => row.cells.length > 2);
-        const known = names.filter((_, k) => counts.every((row) => row[data.names ? k : data.shown[k]] !== undefined));
-        return [[head[0], "rows", ...known], ...rows.map((row, i) => [row.cells[0].firstChild.data.trim(), rowsOf(counts[i]), ...known.map((one) => { const k = names.indexOf(one); return counts[i][data.names ? k : data.shown[k]]; })])];
+        const head = cell.querySelector(".parts th").textContent;
+        const counts = countsOf(body), rows = [...cell.querySelectorAll(".parts > tbody > tr")].filter((row) => row.cells.length > 2);
+        const known = [...names.keys()].filter((k) => counts.every((row) => row[k] !== undefined));
+        return [[head, "rows", ...known.map((k) => names[k])], ...rows.map((row, i) => [row.cells[0].firstChild.data.trim(), rowsOf(counts[i]), ...known.map((k) => counts[i][k])])];
       },
     });
     grow();
@@ -185,7 +178,7 @@ damier.part("parts", () => {
   const target = document.querySelector(".target");
   panel(target, {
     name: () => `${data.name}-${data.target}`,
-    table: () => (data.totals ? [["class", "rows"], ...totals.map((n, j) => [names[data.names ? j : data.shown.indexOf(j)], n])] : [...target.querySelectorAll("li:not(.tool)")].map((line) => [...line.querySelectorAll("span, b")].map((one) => one.textContent))),
+    table: () => (data.totals ? [["class", "rows"], ...totals.map((n, j) => [names[j], n])] : [...target.querySelectorAll("li:not(.tool)")].map((line) => [...line.querySelectorAll("span, b")].map((one) => one.textContent))),
   });
   panel($("all"), { name: () => `${data.name}-variables`, table: () => damier.rows($("variables")).filter((row) => row.length > 4).map((row) => row.slice(0, 5)) });
 

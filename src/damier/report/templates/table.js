@@ -88,7 +88,7 @@ damier.part("table", () => {
   // The first variable is open, so that the page shows what opening is; a link #variable="age" or #v3 opens others.
   const linked = () => {
     let names = [];
-    try { names = JSON.parse(`[${state.get("variable")}]`); } catch { /* not a list of names */ }
+    try { names = JSON.parse(`[${state.get("variable")}]`); } catch {}
     return lines.filter((line) => names.includes(line.name)).map((line) => line.body);
   };
   let start = linked();
