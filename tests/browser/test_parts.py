@@ -272,6 +272,35 @@ def test_a_numeric_target_has_strips_files_and_notes(open_page, number_summary, 
     assert axe.Axe().run(page).response["violations"] == []
 
 
+def written(cells):
+    """Text of cells as the page shows it, with what its style adds."""
+    return cells.evaluate_all(
+        """cells => cells.map(cell => ["::before", "", "::after"].map(where =>
+            where === "" ? cell.textContent.trim()
+            : getComputedStyle(cell, where).content.replace(/^(none|normal)$/, "").replace(/"/g, "")).join(""))"""
+    )
+
+
+def test_numbers_are_named_on_a_phone(open_page, number_summary, sample_page):
+    phone = {"width": 390, "height": 800}
+    page = open_page(render_page(number_summary), viewport=phone)
+    rule = written(page.locator(".rules tbody tr").first.locator("td"))
+    names = [v["name"] for v in number_summary["grid"]["variables"]]
+    assert [text.partition(":")[0] for text in rule[: len(names)]] == names
+    assert re.fullmatch(r"[\d,]+ rows", rule[len(names)])
+    assert re.fullmatch(r"median: [\d,.]+", rule[-1])
+    part = written(page.locator(".strips tbody tr").first.locator("td"))
+    assert part[3].startswith("median: ")
+    assert part[4].startswith("mean: ")
+    strip = page.locator(".rules svg.strip").first.bounding_box()
+    assert strip["width"] > 300
+    rule = written(open_page(sample_page, viewport=phone).locator("#rules-table tbody tr").first.locator("td"))
+    assert rule[1].endswith(" rows")
+    assert rule[4].startswith("lift: ")
+    assert rule[5].startswith("at least: ")
+    assert not rule[5].endswith(" rows")
+
+
 def test_the_keyboard_opens_chooses_and_saves(open_page, sample_page, sample_summary):
     page = open_page(sample_page)
     second = sample_summary["variables"][1]
