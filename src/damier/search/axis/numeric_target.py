@@ -54,8 +54,10 @@ _REACH = 4096
 _MOST_EXACT = 1 << 11
 # Never more parts of an axis than this.
 _MOST_PARTS = 1 << 12
-# All intervals of the target are tried up to this many values of both axes, if that takes few steps.
+# All intervals of the target are tried up to this many rows; of more rows, and no more values of both axes,
+# if that takes few steps.
 _MOST_TRIED = 12
+_FEW_STEPS = 1 << 7
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,8 +241,8 @@ class _Variable:
         if n_values > _MOST_TRIED:
             return False
         # Groups of few elements are all tried, in about 3^V steps.
-        steps = 1 if self.ordered else 3**self.n_present >> 10
-        return self.total <= _MOST_TRIED or steps << self.target.n_values <= 1 << _MOST_TRIED
+        steps = 1 if self.ordered else 1 + (3**self.n_present >> 10)
+        return self.total <= _MOST_TRIED or steps << self.target.n_values <= _FEW_STEPS
 
     def best_of_all_intervals(self, best: _State) -> JointPartition:
         """Try all intervals of a target of few values."""
