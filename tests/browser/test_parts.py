@@ -275,9 +275,10 @@ def test_a_numeric_target_has_strips_files_and_notes(open_page, number_summary, 
 def written(cells):
     """Text of cells as the page shows it, with what its style adds."""
     return cells.evaluate_all(
-        """cells => cells.map(cell => ["::before", "", "::after"].map(where =>
-            where === "" ? cell.textContent.trim()
-            : getComputedStyle(cell, where).content.replace(/^(none|normal)$/, "").replace(/"/g, "")).join(""))"""
+        """cells => cells.map(cell => {
+            const added = where => getComputedStyle(cell, where).content.replace(/^(none|normal)$/, "");
+            return (added("::before") + cell.textContent.trim() + added("::after")).replace(/"/g, "");
+        })"""
     )
 
 
@@ -294,7 +295,8 @@ def test_numbers_are_named_on_a_phone(open_page, number_summary, sample_page):
     assert part[4].startswith("mean: ")
     strip = page.locator(".rules svg.strip").first.bounding_box()
     assert strip["width"] > 300
-    rule = written(open_page(sample_page, viewport=phone).locator("#rules-table tbody tr").first.locator("td"))
+    page = open_page(sample_page, viewport=phone)
+    rule = written(page.locator("#rules-table tbody tr").first.locator("td"))
     assert rule[1].endswith(" rows")
     assert rule[4].startswith("lift: ")
     assert rule[5].startswith("at least: ")
