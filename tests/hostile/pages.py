@@ -18,7 +18,6 @@ from damier.deploy.json import dumps, loads
 from damier.report import (
     Report,
     classifier_line,
-    explore,
     grid_lines,
     regressor_line,
     remark_lines,
@@ -126,7 +125,10 @@ def _shown():
     called = {"name": WORD, "target_name": f"{WORD}t", "grid_seconds": 0.5}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        reports = [explore(X, y, **called).to_dict(), explore(X, number, target="number", **called).to_dict()]
+        reports = [
+            damier.explore(X, y, **called).to_dict(),
+            damier.explore(X, number, target="number", **called).to_dict(),
+        ]
         for report in reports:
             report["remarks"] = [*report.get("remarks", []), WORD]
         pairs = damier.Coclustering(effort=1).fit(X[[f"{WORD}a", f"{WORD}c"]])
@@ -160,26 +162,25 @@ def _said(held, word):
 
 
 def pages(word):
-    """Everything that is HTML, where every text from the data is the given one."""
-    reports, coclusters, _ = _shown()
+    """Everything that is HTML where every text from the data is the given one, to be called one by one."""
+    reports, coclusters, saved = _shown()
     made = {"date": "1970-01-01", "command": f"damier report {word}", "seconds": "1"}
-    for report in _said(reports, word):
-        yield render_page(report, made=made)
-    yield Report(_said(reports[0], word), made=made)._repr_html_()
-    yield render_coclustering(_said(coclusters, word))
-    for model in models(word):
-        if (shown := model._repr_html_()) is not None:
-            yield shown
+    return [
+        *(lambda report=report: render_page(_said(report, word), made=made) for report in reports),
+        lambda: Report(_said(reports[0], word), made=made)._repr_html_(),
+        lambda: render_coclustering(_said(coclusters, word)),
+        *(lambda one=one: model(one, word)._repr_html_() or "" for one in saved),
+    ]
 
 
-def models(word):
-    """Models of every kind whose names are the given one."""
-    return [loads(saved.replace(WORD, json.dumps(word)[1:-1])) for saved in _shown()[2]]
+def model(saved, word):
+    """Load a model whose names are the given one."""
+    return loads(saved.replace(WORD, json.dumps(word)[1:-1]))
 
 
-@functools.lru_cache(maxsize=200)
-def _harmless(length):
-    return [_Structure(page) for page in pages("x" * length)]
+@functools.lru_cache(maxsize=2000)
+def _harmless(length, number):
+    return _Structure(pages("x" * length)[number]())
 
 
 def try_page(seed):
@@ -188,8 +189,11 @@ def try_page(seed):
     if seed >= len(PAYLOADS):
         chance = random.Random(seed)
         payload = "".join(chance.choice(PAYLOADS)[: chance.randint(1, 40)] for _ in range(3))
-    # What is long is folded or cut, so that the harmless text has to be as long.
-    for found, plain in zip(map(_Structure, pages(payload)), _harmless(len(payload)), strict=True):
+    rendered = pages(payload)
+    # Every payload on every page, then mixtures of them on one page each.
+    for number in range(len(rendered)) if seed < len(PAYLOADS) else [seed % len(rendered)]:
+        # What is long is folded or cut, so that the harmless text has to be as long.
+        found, plain = _Structure(rendered[number]()), _harmless(len(payload), number)
         if found.tags != plain.tags:
             raise Broken(f"elements that should not be: {set(found.tags) - set(plain.tags)}")
         if found.code != plain.code:
@@ -211,14 +215,15 @@ def try_terminal(seed):
     word = "".join(chance.choice([*pool, "a", "é", "[bold]", "[/x]"]) for _ in range(chance.randint(1, 12)))
     out = io.StringIO()
     console = Console(file=out, width=200)
-    for report in _said(_shown()[0], word):
-        console.print(variables_table(report))
-        lines = (*remark_lines(report), *word_lines(report), *grid_lines(report))
-        for line in (*lines, classifier_line(report), regressor_line(report)):
-            if line is not None:
-                console.print(line)
-        print(repr(Report(report)), file=out)
-    for model in models(word):
-        print(repr(model), str(model), file=out)
+    reports, _, saved = _shown()
+    report = _said(reports[seed % 2], word)
+    console.print(variables_table(report))
+    lines = (*remark_lines(report), *word_lines(report), *grid_lines(report))
+    for line in (*lines, classifier_line(report), regressor_line(report)):
+        if line is not None:
+            console.print(line)
+    print(repr(Report(report)), file=out)
+    held = model(saved[seed % len(saved)], word)
+    print(repr(held), str(held), file=out)
     if found := OBEYED.search(out.getvalue()):
         raise Broken(f"printed {found[0]!r}")
