@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 from rich.console import Console
@@ -22,7 +22,7 @@ from damier.commands.common import (
 from damier.intake.printable import printable
 
 if TYPE_CHECKING:
-    from damier import NaiveBayesClassifier
+    from damier import NaiveBayesClassifier, NaiveBayesRegressor
 
 EPILOG = (
     "[bold]Examples[/bold]\n\n"
@@ -33,18 +33,22 @@ EPILOG = (
 
 _SHOWN = 10
 
+TargetType = Literal["auto", "classes", "number"]
+
 
 def fit(
     files: Annotated[
         str,
         typer.Argument(metavar="FILES", help="Parquet or CSV: a file, or a pattern of several in quotes."),
     ],
-    target: Annotated[
-        str, typer.Option("--target", "-t", metavar="COLUMN", help="The column to explain: classes.")
-    ],
+    target: Annotated[str, typer.Option("--target", "-t", metavar="COLUMN", help="The column to explain.")],
     output: Annotated[
         Path, typer.Option("--output", "-o", metavar="MODEL", help="Where the model goes: .json.")
     ],
+    target_type: Annotated[
+        TargetType,
+        typer.Option(help="What the target is: classes, or a number. auto: fractional numbers are one."),
+    ] = "auto",
     weights: Annotated[
         str | None,
         typer.Option("--weights", metavar="COLUMN", help="The column that says how often each row counts."),
@@ -65,28 +69,33 @@ def fit(
         raise stop(f"--output must end in .json; got {str(output)!r}", WRONG_COMMAND)
     check_outputs((Path(files),), (output,))
     with data_problems(), warnings.catch_warnings(record=True) as said:
-        from damier import NaiveBayesClassifier
+        from damier import NaiveBayesClassifier, NaiveBayesRegressor
+        from damier.estimators._sources import open_training
+        from damier.search.run import count_threads
 
         warnings.simplefilter("always", UserWarning)
-        classifier = NaiveBayesClassifier(memory_limit=memory, n_jobs=threads)
+        opened = open_training(files, target, weights, memory_limit=memory, threads=count_threads(threads))
+        assert opened is not None
+        kind = NaiveBayesRegressor if opened.is_number(target_type) else NaiveBayesClassifier
+        model = kind(memory_limit=memory, n_jobs=threads)
         with show_progress(progress)("Counting", 0) as callback:
-            classifier.fit(files, target, sample_weight=weights, progress=callback)
+            model.fit(opened, target, sample_weight=weights, progress=callback)
     note([str(warning.message) for warning in said if warning.category is UserWarning])
     from damier.deploy import save
 
     with writing(output):
-        save(classifier.model_, output)
-    _print(classifier, output)
+        save(model.model_, output)
+    _print(model, output)
 
 
-def _print(classifier: NaiveBayesClassifier, output: Path) -> None:
+def _print(model: NaiveBayesClassifier | NaiveBayesRegressor, output: Path) -> None:
     """Say what was found, and where it went."""
     console = Console()
-    use = classifier.source_
+    use = model.source_
     assert use is not None
-    levels = sorted(classifier.levels_.items(), key=lambda held: -held[1])
+    levels = sorted(model.levels_.items(), key=lambda held: -held[1])
     for name, level in levels[:_SHOWN]:
-        parts = classifier.partitions_[name].n_parts
+        parts = model.partitions_[name].n_parts
         console.print(Text(f"  {level:7.4f}  {parts:4d} parts  {printable(name)}"), soft_wrap=True)
     if len(levels) > _SHOWN:
         console.print(f"  ... and {len(levels) - _SHOWN:,} more columns", style="dim")

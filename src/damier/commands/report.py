@@ -150,7 +150,7 @@ def report(
         check_outputs((file,), (page, *others))
         name = printable(file.name)
         with data_problems():
-            large = large_table(file, target, memory, n_jobs, show_progress(progress), reading)
+            large = large_table(file, target, target_type, memory, n_jobs, show_progress(progress), reading)
         table = read(file, **reading) if large is None else large.table
 
     from damier.intake import NumericTarget
@@ -199,11 +199,13 @@ def report(
             "show": show_progress(progress),
             "say": lambda text: Console(stderr=True).print(text, style="dim"),
         }
+        if large is not None:
+            options |= {"partitions_of_all": large.partitions, "missing": large.missing}
         if isinstance(explained, NumericTarget):
+            if large is not None:
+                options["distribution"] = large.distribution
             summary = analyze_number(inputs, explained, regressor=classifier, grid_seconds=grid, **options)
         else:
-            if large is not None:
-                options |= {"partitions_of_all": large.partitions, "missing": large.missing}
             summary = analyze(inputs, explained, classifier=classifier, grid_seconds=grid, **options)
 
     scores = classifier_line(summary) or regressor_line(summary)

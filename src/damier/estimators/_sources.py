@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from damier.fit.source_numbers import is_number, refuse_unclear
 from damier.fit.sources import SourceUse
 from damier.intake import CategoricalColumn, Column, Table
 from damier.intake.engines.source import (
@@ -92,6 +93,20 @@ class Opened:
             return column.values.astype(np.int64)
         return column.values
 
+    def is_number(self, kind: str) -> bool:
+        """Say whether the target is a number: where ``kind`` is "auto", fractional ones are.
+
+        Raises
+        ------
+        ValueError
+            If whole numbers could be either.
+        """
+        if is_number(self.source, self.target, self.weight, kind):
+            return True
+        if kind == "auto":
+            refuse_unclear(self.labels)
+        return False
+
     def use(self, **more: Any) -> SourceUse:
         """Say what was asked of the source."""
         source = self.source
@@ -150,20 +165,4 @@ def refuse_for_sources(group_classes: bool, semi_supervised: str | None) -> None
         raise ValueError(
             "semi_supervised needs all rows in memory, and X does not fit the memory limit: leave out the "
             "rows without a label and set it to None, pass a sample of the rows, or a larger memory_limit."
-        )
-
-
-def refuse_numeric_target(opened: Opened, kind: str, encoded: bool) -> None:
-    """Refuse a target that is a number.
-
-    Raises
-    ------
-    ValueError
-        If the target is said to be one, or its type is that of fractional numbers and holds some.
-    """
-    if kind == "number" or encoded:
-        raise ValueError(
-            f"{opened.source.n_rows:,} rows do not fit the memory limit, and a target that is a number needs "
-            "them in memory: pass a sample of the rows or a larger memory_limit, or cut the target into "
-            "classes (MODLDiscretizer and MODLEncoder take classes of any number of rows)."
         )

@@ -23,8 +23,9 @@ from damier.estimators._sklearn import Interval, fit_context
 from damier.estimators._sources import Opened, open_training
 from damier.fit.grids import FoundGrids, find_grids, fit_pairs
 from damier.fit.regression_grids import fit_number_pairs, fit_regression_grid
-from damier.fit.source_grids import SAMPLE_ROWS, find_source_grids
-from damier.fit.sources import ColumnFacts, chosen_columns
+from damier.fit.source_grids import SAMPLE_ROWS, find_source_grids, fit_source_regression_grid
+from damier.fit.source_numbers import read_number
+from damier.fit.sources import ColumnFacts
 from damier.intake import NumericTarget, Table, TargetType, read_any_target, read_table
 from damier.intake.frames import as_frame, make_frame
 from damier.intake.target import name_of
@@ -41,9 +42,11 @@ class _GridParameters(WithSummary):
         "effort": [Interval(Integral, 0, None, closed="left"), None],
         "random_state": ["random_state"],
         "n_jobs": [Integral, None],
+        "memory_limit": [Integral, str, None],
     }
 
     grid_: Any
+    sample_rows_: int | None
 
     def __init__(
         self,
@@ -52,11 +55,20 @@ class _GridParameters(WithSummary):
         effort: int | None = None,
         random_state: Any = None,
         n_jobs: int | None = None,
+        memory_limit: int | str | None = None,
     ) -> None:
         self.time_limit = time_limit
         self.effort = effort
         self.random_state = random_state
         self.n_jobs = n_jobs
+        self.memory_limit = memory_limit
+
+    def _keep_source_columns(self, opened: Opened) -> None:
+        """Keep what is known of the columns of a source."""
+        columns = [c for c in opened.source.columns if c.name not in (opened.target, opened.weight)]
+        self._keep_names([column.name for column in columns])  # type: ignore[attr-defined]
+        facts = [ColumnFacts("numeric" if c.numeric else "categorical", None, None) for c in columns]
+        self._keep_source_facts([column.name for column in columns], facts)
 
     def _summary(self) -> dict[str, list[Any]]:
         used = self.grid_.partitions
@@ -79,25 +91,6 @@ class _GridParameters(WithSummary):
 
 class _GridEstimator(_GridParameters, TableClassifier):
     """What both classifiers share: the search."""
-
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **_GridParameters._parameter_constraints,
-        "memory_limit": [Integral, str, None],
-    }
-
-    sample_rows_: int | None
-
-    def __init__(
-        self,
-        *,
-        time_limit: float | None = None,
-        effort: int | None = None,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-        memory_limit: int | str | None = None,
-    ) -> None:
-        super().__init__(time_limit=time_limit, effort=effort, random_state=random_state, n_jobs=n_jobs)
-        self.memory_limit = memory_limit
 
     def _search(
         self, X: Any, y: Any, sample_weight: Any, progress: ProgressCallback | None, n_diverse: int = 0
@@ -143,11 +136,8 @@ class _GridEstimator(_GridParameters, TableClassifier):
             )
 
         found, self.sample_rows_, left_out = run.call(search)
-        columns = chosen_columns(opened.source, opened.labels)
         self.classes_ = opened.labels.classes
-        self._keep_names([column.name for column in columns])
-        facts = [ColumnFacts("numeric" if c.numeric else "categorical", None, None) for c in columns]
-        self._keep_source_facts(self._names, facts)
+        self._keep_source_columns(opened)
         self.grid_ = found.best
         self.n_starts_ = found.n_starts
         self.search_ended_ = run.ended
@@ -399,7 +389,7 @@ class DataGridRegressor(_GridSelector, _GridParameters, TableRegressor):
 
     Parameters
     ----------
-    time_limit, effort, random_state, n_jobs
+    time_limit, effort, random_state, n_jobs, memory_limit
         As in `DataGridClassifier`. The search of a grid and the cuts of the target take turns, so that a
         search takes several times as long.
 
@@ -416,6 +406,8 @@ class DataGridRegressor(_GridSelector, _GridParameters, TableRegressor):
         Starts the search made.
     search_ended_ : {"complete", "time limit", "interrupted"}
         How the search ended.
+    sample_rows_, source_
+        As in `DataGridClassifier`.
     n_features_in_, feature_names_in_
         As everywhere in scikit-learn.
 
@@ -460,7 +452,10 @@ class DataGridRegressor(_GridSelector, _GridParameters, TableRegressor):
         -------
         self
         """
-        table, target, weights = self._read_numbers(X, y, sample_weight)
+        opened = self._open_source(X, y, sample_weight)
+        if opened is not None and not opened.fits:
+            return self._fit_source(opened, progress)
+        table, target, weights = self._read_numbers(opened or X, y, sample_weight)
         run = self._new_run(progress)
         self.model_, self.n_starts_ = run.call(
             fit_regression_grid,
@@ -469,12 +464,31 @@ class DataGridRegressor(_GridSelector, _GridParameters, TableRegressor):
             weights,
             effort=self.effort,
             seed=seed_of(self.random_state),
-            target_name=name_of(y),
+            target_name=name_of(y) if opened is None else opened.target,
             run=run,
         )
         self._keep_facts(table)
         self.grid_: RegressionGrid = self.model_
         self.search_ended_ = run.ended
+        self.sample_rows_ = None
+        return self
+
+    def _fit_source(self, opened: Opened, progress: ProgressCallback | None) -> Self:
+        """Search on a sample of rows that an engine holds, and count the cells on all of them."""
+        run = self._new_run(progress)
+
+        def search() -> tuple[RegressionGrid, int, int, dict[str, tuple[int, int]]]:
+            run.stop_clock()  # a time limit is for the search
+            number = read_number(opened.source, opened.target, opened.weight, run)
+            return fit_source_regression_grid(
+                number, effort=self.effort, seed=seed_of(self.random_state), run=run
+            )
+
+        self.model_, self.n_starts_, self.sample_rows_, left_out = run.call(search)
+        self._keep_source_columns(opened)
+        self.grid_ = self.model_
+        self.search_ended_ = run.ended
+        self.source_ = opened.use(sample_rows=self.sample_rows_, left_out=left_out)
         return self
 
 

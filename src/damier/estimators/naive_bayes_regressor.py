@@ -10,13 +10,16 @@ from sklearn.utils.validation import check_is_fitted
 
 from damier.estimators._base import WithSummary, by_name, summary_of
 from damier.estimators._regressor import TableRegressor
-from damier.estimators._sklearn import StrOptions, fit_context
+from damier.estimators._sklearn import Interval, StrOptions, fit_context
+from damier.estimators._sources import Opened
 from damier.fit.naive_bayes_regression import Averaging, fit_naive_bayes_regression
 from damier.fit.partitions import Search
+from damier.fit.source_numbers import fit_source_regression, read_number
+from damier.fit.sources import MAX_VALUES, FittedColumns
 from damier.intake.table import FloatArray
 from damier.models import Explanation, NaiveBayesRegression
 from damier.models.partition import AnyPartition
-from damier.search.run import ProgressCallback
+from damier.search.run import ProgressCallback, Run
 
 
 class NaiveBayesRegressor(WithSummary, TableRegressor):
@@ -45,6 +48,12 @@ class NaiveBayesRegressor(WithSummary, TableRegressor):
         they save at least seven tenths of what the best saves; False keeps only the best.
     search : {"auto", "greedy", "exact"}, default="auto"
         How groups of categories are searched, as in :class:`MODLEncoder`.
+    memory_limit : int or str, optional
+        Where X is a source: bytes that the fit may take, or a size such as ``"8GB"``; 4 GB by default. A
+        table of up to a quarter of it is read into memory and fitted there. A larger one is partitioned from
+        counts of all its rows, one optimum per variable, and weighted on a sample of a million rows.
+    max_values : int, default=1_000_000
+        Where X is a source: how many values of a column the model lists, the most frequent ones.
     n_jobs : int, optional
         Number of threads over the columns; -1 is one per core. The result does not depend on it.
 
@@ -66,6 +75,8 @@ class NaiveBayesRegressor(WithSummary, TableRegressor):
         Weight times level, scaled to sum to one (all zero when no column informs about the target).
     model_ : damier.models.NaiveBayesRegression
         The model that predicts, and that ``damier.deploy.save`` writes.
+    source_ : damier.fit.sources.SourceUse or None
+        Where X was a source: engine, rows, scans, rows of the sample, seconds, values left out.
     search_ended_ : {"complete", "interrupted"}
         How the search ended. Ctrl-C while the columns are weighted keeps the weights found so far.
     n_features_in_, feature_names_in_
@@ -94,6 +105,8 @@ class NaiveBayesRegressor(WithSummary, TableRegressor):
         "averaging": [StrOptions({"convex", "compression"}), None],
         "average_starts": ["boolean"],
         "search": [StrOptions({"auto", "greedy", "exact"})],
+        "memory_limit": [Integral, str, None],
+        "max_values": [Interval(Integral, 1, None, closed="left")],
         "n_jobs": [Integral, None],
     }
 
@@ -106,11 +119,15 @@ class NaiveBayesRegressor(WithSummary, TableRegressor):
         averaging: Averaging = "convex",
         average_starts: bool = True,
         search: Search = "auto",
+        memory_limit: int | str | None = None,
+        max_values: int = MAX_VALUES,
         n_jobs: int | None = None,
     ) -> None:
         self.averaging = averaging
         self.average_starts = average_starts
         self.search = search
+        self.memory_limit = memory_limit
+        self.max_values = max_values
         self.n_jobs = n_jobs
 
     @fit_context(prefer_skip_nested_validation=True)
@@ -121,12 +138,15 @@ class NaiveBayesRegressor(WithSummary, TableRegressor):
 
         Parameters
         ----------
-        X : data frame, 2-D array or dict of columns
-            pandas, polars, pyarrow, NumPy. Missing values and infinities are allowed.
-        y : array-like of shape (n_samples,)
-            Numbers, neither missing nor infinite.
-        sample_weight : array-like of shape (n_samples,), optional
+        X : data frame, 2-D array, dict of columns or source
+            pandas, polars, pyarrow, NumPy. Missing values and infinities are allowed. Or a table of any size
+            that an engine counts: the path or pattern of Parquet or CSV files, a DuckDB relation, a Spark
+            DataFrame, an ibis table.
+        y : array-like of shape (n_samples,), or str
+            Numbers, neither missing nor infinite. The name of a column where X is a source.
+        sample_weight : array-like of shape (n_samples,), or str, optional
             Frequencies: whole numbers. A row of weight 3 counts as three rows, one of weight 0 not at all.
+            The name of a column where X is a source.
         progress : callable, optional
             Called with a :class:`damier.search.run.Progress` as columns are partitioned.
 
@@ -134,7 +154,10 @@ class NaiveBayesRegressor(WithSummary, TableRegressor):
         -------
         self
         """
-        table, target, weights = self._read_numbers(X, y, sample_weight)
+        opened = self._open_source(X, y, sample_weight)
+        if opened is not None and not opened.fits:
+            return self._fit_source(opened, progress)
+        table, target, weights = self._read_numbers(opened or X, y, sample_weight)
         run = self._new_run(progress)
         self.model_ = run.call(
             fit_naive_bayes_regression,
@@ -146,11 +169,37 @@ class NaiveBayesRegressor(WithSummary, TableRegressor):
             search=self.search,
             run=run,
         )
-        self.search_ended_ = run.ended
         self.model_.in_library(table.library)
+        self._keep_facts(table)
+        return self._keep_model(run)
+
+    def _fit_source(self, opened: Opened, progress: ProgressCallback | None) -> Self:
+        """Partition each column of a source from counts, and weight them on a sample of the rows."""
+        run = self._new_run(progress)
+
+        def fit() -> tuple[NaiveBayesRegression, FittedColumns, int | None]:
+            number = read_number(opened.source, opened.target, opened.weight, run)
+            return fit_source_regression(
+                number,
+                averaging=self.averaging,
+                search=self.search,
+                max_values=self.max_values,
+                memory=opened.memory,
+                run=run,
+            )
+
+        self.model_, fitted, sample_rows = run.call(fit)
+        names = [variable.name for variable in self.model_.variables]
+        self._keep_names(names)
+        self._keep_source_facts(names, fitted.facts)
+        self.source_ = opened.use(left_out=fitted.left_out, sample_rows=sample_rows)
+        return self._keep_model(run)
+
+    def _keep_model(self, run: Run) -> Self:
+        """Set the attributes that are read off the model."""
+        self.search_ended_ = run.ended
         variables = self.model_.variables
         self.partitions_ = by_name(v.partition for v in variables)
-        self._keep_facts(table)
         self.bounds_ = self.model_.bounds
         self.levels_ = {v.name: v.partition.level for v in variables}
         self.weights_ = np.array([v.weight for v in variables])

@@ -19,9 +19,10 @@ from damier.estimators._base import (
     summary_of,
 )
 from damier.estimators._sklearn import Interval, StrOptions, check_feature_names_in, fit_context
-from damier.estimators._sources import Opened, refuse_for_sources, refuse_numeric_target
+from damier.estimators._sources import Opened, refuse_for_sources
 from damier.fit.encoding import fit_encoding
 from damier.fit.partitions import Search, SemiSupervised
+from damier.fit.source_numbers import fit_source_number_encoding, read_number
 from damier.fit.sources import MAX_VALUES, FittedColumns, Read, fit_source_encoding
 from damier.intake import Column, NumericTarget, Table, Target, TargetType, as_categorical, as_numeric
 from damier.models.encoding import ENCODINGS, OF_NUMBERS, Encode, Encoding, FeatureNames
@@ -104,12 +105,10 @@ class _PartitionTransformer(TransformerMixin, WithSummary, TableEstimator):
         target, table = training.target, training.table
         if isinstance(target, NumericTarget):
             require_two_values(target)
-        elif self.encode in OF_NUMBERS:
-            raise ValueError(
-                f"encode={self.encode!r} needs a target that is a number: say target='number' if it is one."
-            )
-        elif target.n_classes > 0 or not semi_supervised:
-            require_two_classes(target)
+        else:
+            self._refuse_classes()
+            if target.n_classes > 0 or not semi_supervised:
+                require_two_classes(target)
         if type(self)._prepare is not _PartitionTransformer._prepare:
             table = Table(tuple(self._prepare(column) for column in table), table.n_rows, table.named)
         run = self._new_run(progress)
@@ -139,25 +138,30 @@ class _PartitionTransformer(TransformerMixin, WithSummary, TableEstimator):
     def _fit_source(self, opened: Opened, progress: ProgressCallback | None) -> Self:
         """Find the best partition of each column of a source, from counts."""
         refuse_for_sources(self.group_classes, self.semi_supervised)
-        refuse_numeric_target(opened, self.target, self.encode in OF_NUMBERS)
         run = self._new_run(progress)
+        options: dict[str, Any] = {
+            "encode": self.encode,
+            "read": self._read,
+            "search": self.search,
+            "short_bounds": self.short_bounds,
+            "max_values": self.max_values,
+            "run": run,
+        }
 
-        def fit() -> tuple[Encoding, FittedColumns]:
+        def fit() -> tuple[bool, tuple[Encoding, FittedColumns]]:
+            if opened.is_number(self.target):
+                number = read_number(opened.source, opened.target, opened.weight, run)
+                return True, fit_source_number_encoding(number, memory=opened.memory, **options)
+            self._refuse_classes()
             require_two_classes(opened.labels, opened.target)
-            return fit_source_encoding(
-                opened.source,
-                opened.labels,
-                encode=self.encode,
-                read=self._read,
-                search=self.search,
-                short_bounds=self.short_bounds,
-                max_values=self.max_values,
-                run=run,
-            )
+            return False, fit_source_encoding(opened.source, opened.labels, **options)
 
-        self.model_, fitted = run.call(fit)
+        is_number, (self.model_, fitted) = run.call(fit)
         self.search_ended_ = run.ended
-        self.classes_ = opened.labels.classes
+        if not is_number:
+            self.classes_ = opened.labels.classes
+        elif hasattr(self, "classes_"):
+            del self.classes_  # of an earlier fit
         self.partitions_ = by_name(self.model_.partitions)
         names = [partition.name for partition in self.model_.partitions]
         self._keep_names(names)
@@ -165,6 +169,13 @@ class _PartitionTransformer(TransformerMixin, WithSummary, TableEstimator):
         self.levels_ = {partition.name: partition.level for partition in self.model_.partitions}
         self.source_ = opened.use(left_out=fitted.left_out)
         return self
+
+    def _refuse_classes(self) -> None:
+        """Refuse encodings that need a number as the target."""
+        if self.encode in OF_NUMBERS:
+            raise ValueError(
+                f"encode={self.encode!r} needs a target that is a number: say target='number' if it is one."
+            )
 
     def _prepare(self, column: Column) -> Column:
         """Turn a column into the kind that is partitioned, or refuse it."""

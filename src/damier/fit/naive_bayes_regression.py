@@ -112,6 +112,7 @@ def weighted_regression(
     ordered: OrderedTarget,
     *,
     averaging: Averaging = "convex",
+    distribution: tuple[FloatArray, FloatArray, IntArray] | None = None,
     run: Run,
 ) -> NaiveBayesRegression:
     """Return the model of variables partitioned already.
@@ -124,13 +125,19 @@ def weighted_regression(
         The rows that the variables were fitted to.
     averaging
         As in :class:`damier.NaiveBayesRegressor`.
+    distribution : tuple, optional
+        Where the rows are a sample: the elementary bounds, and of all rows the distinct values of the target
+        and how many rows have each.
     run : Run
         Stops the search of the weights.
     """
-    target, weights = ordered.target, ordered.axis.weights
     informing = [k for k, variable in enumerate(variables) if variable.partition.n_parts > 1]
-    bounds = elementary_bounds([variables[k] for k in informing], target, ordered.axis.sizes)
-    values, counts = target_points(target, bounds, weights)
+    if distribution is None:
+        bounds = elementary_bounds([variables[k] for k in informing], ordered.target, ordered.axis.sizes)
+        distribution = bounds, ordered.target.distinct, ordered.axis.sizes
+    bounds, distinct, sizes = distribution
+    every = NumericTarget(np.arange(len(distinct), dtype=np.int32), distinct)
+    values, counts = target_points(every, bounds, sizes)
     if averaging is not None:
         found = np.zeros((len(variables), len(bounds) + 1))
         if informing:
@@ -138,7 +145,7 @@ def weighted_regression(
                 [variables[k] for k in informing],
                 [table.columns[k] for k in informing],
                 ordered,
-                bounds,
+                distribution,
                 averaging,
                 run,
             )
@@ -176,7 +183,7 @@ def _weights(
     variables: Sequence[TargetEvidence],
     columns: Sequence[Column],
     ordered: OrderedTarget,
-    bounds: FloatArray,
+    distribution: tuple[FloatArray, FloatArray, IntArray],
     averaging: Averaging,
     run: Run,
 ) -> FloatArray:
@@ -184,14 +191,15 @@ def _weights(
     from damier.search.class_weights import convex_weights
     from damier.search.weights import compression_weights
 
-    target, sizes = ordered.target, ordered.axis.sizes
-    interval_of = np.searchsorted(bounds, target.distinct, side="left").astype(np.int32)
-    rows = np.bincount(interval_of, sizes, minlength=len(bounds) + 1)
-    typical = typical_targets(target.distinct, sizes, bounds)
+    bounds, distinct, sizes = distribution
+    rows = np.bincount(np.searchsorted(bounds, distinct, side="left"), sizes, minlength=len(bounds) + 1)
+    typical = typical_targets(distinct, sizes, bounds)
+    interval_of = np.searchsorted(bounds, ordered.target.distinct, side="left").astype(np.int32)
     parts = [v.apply(column).astype(np.int32) for v, column in zip(variables, columns, strict=True)]
     tables = [variable.table(typical) for variable in variables]
     own = [variable.table(typical, without_the_row=True) for variable in variables]
-    intervals, log_prior, times = interval_of[target.codes], np.log(rows / rows.sum()), ordered.axis.weights
+    intervals, log_prior = interval_of[ordered.target.codes], np.log(rows / rows.sum())
+    times = ordered.axis.weights
     if averaging == "compression":
         one_each = compression_weights(
             parts, tables, own, intervals, log_prior, times, max_cells=_WEIGHTED_CELLS, run=run

@@ -136,7 +136,7 @@ def fit_columns(
     """
     columns = chosen_columns(source, labels)
     for column in columns:
-        _refuse(column, read)
+        refuse_column(column, read)
     numeric = [c for c in columns if read != "categorical" and (c.numeric or read == "numeric")]
     found: dict[str, tuple[Partition, ColumnFacts]] = {}
     per_column = _LEADING_BYTES + 64 * min(1 << 20, (labels.n_classes + 2) << 14)
@@ -157,7 +157,13 @@ def fit_columns(
     return FittedColumns(list(partitions), list(facts_of), left_out)
 
 
-def _refuse(column: SourceColumn, read: Read) -> None:
+def refuse_column(column: SourceColumn, read: Read) -> None:
+    """Refuse a column that no model can use, or that cannot be read as asked.
+
+    Raises
+    ------
+    ValueError
+    """
     if column.kind == "nested":
         raise nested_error(column.name, column.type)
     if read == "numeric" and column.kind == "text":

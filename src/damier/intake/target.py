@@ -264,8 +264,13 @@ def looks_like_number(target: Target, name: str = "y") -> str | None:
     'price looks like a number: 2,000 values in 4,000 rows'
     >>> looks_like_number(read_target([0, 1] * 2000))
     """
-    n_classes, n_rows = target.n_classes, len(target.codes)
-    if target.classes.dtype.kind not in "iuf" or n_classes <= _MOST_NUMBERED_CLASSES:
+    return classes_look_like_number(target.classes, len(target.codes), name)
+
+
+def classes_look_like_number(classes: npt.NDArray[Any], n_rows: int, name: str = "y") -> str | None:
+    """Describe classes as `looks_like_number` does, of so many rows."""
+    n_classes = len(classes)
+    if classes.dtype.kind not in "iuf" or n_classes <= _MOST_NUMBERED_CLASSES:
         return None
     if n_classes * _ROWS_PER_CLASS <= n_rows:
         return None

@@ -23,6 +23,7 @@ import numpy as np
 
 from damier.criteria import log_binomial
 from damier.intake import Column, NumericTarget, Table
+from damier.intake.table import FloatArray, IntArray
 from damier.models import NaiveBayesRegression, Partition, RegressionGrid, TargetEvidence
 from damier.report.analysis import Sections, Show, show_nothing
 from damier.report.columns import describe_column, oddity, remarks
@@ -54,6 +55,9 @@ def analyze_number(
     n_threads: int = 1,
     keep_model: Callable[[NaiveBayesRegression], None] | None = None,
     keep_columns: Callable[[Summary], None] | None = None,
+    partitions_of_all: Mapping[str, Partition] | None = None,
+    missing: Mapping[str, int] | None = None,
+    distribution: tuple[FloatArray, FloatArray, IntArray] | None = None,
     show: Show = show_nothing,
     say: Callable[[str], None] = lambda _: None,
 ) -> Summary:
@@ -69,7 +73,10 @@ def analyze_number(
         Whether to score a naive Bayes by cross-validation.
     grid_seconds : float, default=10.0
         Time for the search of a grid; 0 leaves it out.
-    dataset, target_name, labels, n_threads, keep_model, keep_columns, show, say
+    distribution : tuple, optional
+        With ``partitions_of_all``, the target of all rows, as in
+        `damier.fit.naive_bayes_regression.weighted_regression`.
+    dataset, target_name, labels, n_threads, keep_model, keep_columns, partitions_of_all, missing, show, say
         As in `damier.report.analyze`.
 
     Returns
@@ -91,7 +98,10 @@ def analyze_number(
     ordered = order_target(target)
 
     def look(column: Column) -> tuple[TargetEvidence, dict[str, Any]]:
-        evidence = evidence_for_number(column, ordered, short_bounds=True)
+        if partitions_of_all is None:
+            evidence = evidence_for_number(column, ordered, short_bounds=True)
+        else:
+            evidence = TargetEvidence((partitions_of_all[column.name],))
         statistics = describe_column(column)
         odd = oddity(column, target, evidence.partition, statistics)
         return evidence, {"statistics": statistics, "odd": odd}
@@ -109,7 +119,7 @@ def analyze_number(
         "dataset": dataset,
         "target_name": target_name,
         "columns": {evidence.name: column for evidence, column in looked},
-        "missing": {column.name: column.n_missing for column in table},
+        "missing": {column.name: column.n_missing for column in table} if missing is None else missing,
         "notes": table.notes,
         "labels": labels,
     }
@@ -119,7 +129,10 @@ def analyze_number(
     model: NaiveBayesRegression | None = None
     if keep_model is not None or regressor:
         model = sections.run(
-            "model", "Weighting", 0, lambda run: weighted_regression(found, table, ordered, run=run)
+            "model",
+            "Weighting",
+            0,
+            lambda run: weighted_regression(found, table, ordered, distribution=distribution, run=run),
         )
     if keep_model is not None and model is not None:
         keep_model(model)

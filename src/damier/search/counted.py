@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from damier.criteria import discretization_cost
+from damier.criteria import discretization_cost, part_costs
 from damier.intake.engines.prebins import (
     ALL,
     BINS,
@@ -24,6 +24,7 @@ from damier.intake.engines.prebins import (
     NumberCounter,
     exact_binning,
     joined_counts,
+    keys_of,
     numbers_of,
     only_binning,
     refined_binning,
@@ -53,6 +54,9 @@ _ROUNDS = 3
 _MOST_ROUNDS = 8
 # Standard deviations of the cost inside a bin within which a better cut may be found.
 _DEVIATIONS = 3.0
+
+# Sweeps over the cuts of an axis of a grid: they gain each time, and few move twice.
+_MOST_SWEEPS = 10
 
 _NAN = np.uint64(0x7FF0000000000000)
 _SIGN = np.uint64(1 << 63)
@@ -262,6 +266,16 @@ class CountedNumber:
         self._whole = ALL
         self._counts: Counts | None = None
         self._kept: BoolArray | None = None
+        self._begun = False
+        # Highest key of each element of a search but that of the missing values, which may come first.
+        self._tops: WordArray = np.empty(0, np.uint64)
+        self._has_missing = False
+
+    def begin_with(self, binning: Binning, n_missing: int, n_distinct: int | None = None) -> None:
+        """Take bins that another column's state was given by its first scan."""
+        self.n_scans, self.n_missing, self.n_distinct = 1, n_missing, n_distinct
+        self.binning = self._whole = binning
+        self._begun = True
 
     @property
     def by_class(self) -> bool:
@@ -282,8 +296,8 @@ class CountedNumber:
             If an earlier scan met other rows.
         """
         self.n_scans += 1
-        self._check(counts)
-        if self.n_scans == 1:
+        self.check(counts)
+        if not self._begun:
             self._first(counts)
             return
         if self._kept is not None and self._counts is not None:
@@ -291,8 +305,14 @@ class CountedNumber:
         self._counts = counts
         self._search(counts)
 
-    def _check(self, counts: Counts) -> None:
-        """Compare the sums of counts with those of the scan before."""
+    def check(self, counts: Counts) -> None:
+        """Compare the sums of counts with those of the scan before.
+
+        Raises
+        ------
+        ValueError
+            If they are others.
+        """
         missing = int(counts.missing.sum())
         if self._kept is not None and self._counts is not None:
             # Bins that were split hold what they held whole.
@@ -301,10 +321,10 @@ class CountedNumber:
             sums = np.add.reduceat(counts.counts, begins, axis=0) if len(begins) else self._counts.counts[:0]
             same = missing == self.n_missing and np.array_equal(sums, self._counts.counts[kept])
         else:
-            same = self.n_scans == 1 or missing == self.n_missing
+            same = not self._begun or missing == self.n_missing
             if self.class_counts is not None:
                 found = counts.counts.sum(axis=0) + counts.missing
-                expected = self.class_counts if self.n_scans > 1 else self.class_counts.sum()
+                expected = self.class_counts if counts.counts.shape[1] > 1 else self.class_counts.sum()
                 same = same and bool((found == expected).all())
         if not same:
             raise ValueError(CHANGED)
@@ -317,6 +337,7 @@ class CountedNumber:
         else:
             self.binning = refined_binning(ALL, counts, None, self.n_bins)
         self._whole = self.binning
+        self._begun = True
 
     def _search(self, counts: Counts) -> None:
         """Search on the bins, then say which to split, if any."""
@@ -328,6 +349,7 @@ class CountedNumber:
         total = int(elements.sum())
         single = np.ones(len(elements), bool)
         single[int(has_missing) :] = counts.low[bins] == counts.high[bins]
+        self._tops, self._has_missing = counts.high[bins], has_missing
         starts, optimal = self._starts(elements, total, bool(single.all()))
         next_to = np.concatenate([starts[1:] - 1, starts[1:]])
         kept = _promising(elements, starts) & ~single
@@ -373,6 +395,70 @@ class CountedNumber:
         most = min(_WINDOW_BINS, max(_MOST_CELLS // self.n_classes, 64))
         self._whole = refined_binning(self._whole, counts, self._kept, most)
         self.binning = only_binning(self._whole, self._kept)
+
+
+class CountedCuts(CountedNumber):
+    """The cuts of one axis of a grid between two scans: moved, the cells of the other axes held still.
+
+    Parameters
+    ----------
+    n_classes : int
+        Classes of the target.
+    bounds : sequence of float
+        Where the cuts are; missing values alone are a part before them where ``alone`` is set.
+    alone : bool
+    class_counts : int64 array of shape (n_cells * n_classes,)
+        Rows of each cell of the other axes and class.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> x = rng.random((100_000, 2))
+    >>> side, codes = x[:, 1] > 0.5, (x[:, 0] > 0.25) ^ (x[:, 1] > 0.5)
+    >>> labels = (2 * side + codes).astype(np.int32)
+    >>> cuts = CountedCuts(2, (0.3,), False, np.bincount(labels))
+    >>> while cuts.solution is None:
+    ...     counter = KernelCounter(cuts.binning, 4 if cuts.by_class else 1, cuts.wants_values)
+    ...     counter.add(x[:, 0], labels if cuts.by_class else None)
+    ...     cuts.take(counter.counts())
+    >>> bool(cuts.solution.below[0] == x[x[:, 0] <= 0.25, 0].max())
+    True
+    """
+
+    def __init__(self, n_classes: int, bounds: Any, alone: bool, class_counts: IntArray) -> None:
+        super().__init__(len(class_counts), class_counts=class_counts)
+        self._of_target, self._alone = n_classes, alone
+        self._at = keys_of(np.asarray(bounds, np.float64))
+
+    def _starts(self, elements: IntArray, total: int, exact: bool) -> tuple[IntArray, bool]:  # noqa: ARG002
+        """Move each cut between its neighbours to where it costs least, until none moves."""
+        first = int(self._has_missing)
+        found = first + np.searchsorted(self._tops, self._at, side="right")
+        starts = np.unique(
+            np.concatenate([[0], [1] if first and self._alone else [], found]).astype(np.int64)
+        )
+        starts = starts[starts < len(elements)]
+        before = np.concatenate([np.zeros((1, elements.shape[1]), np.int64), np.cumsum(elements, axis=0)])
+        for _ in range(_MOST_SWEEPS):
+            moved = starts.copy()
+            for k in range(1, len(starts)):
+                begin, end = moved[k - 1], moved[k + 1] if k + 1 < len(moved) else len(elements)
+                inside = before[begin + 1 : end]
+                costs = self._cost(inside - before[begin]) + self._cost(before[end] - inside)
+                moved[k] = begin + 1 + int(np.argmin(costs))
+            if (moved == starts).all():
+                break
+            starts = moved
+        cuts = starts[starts > first] - first
+        self._at = self._tops[cuts - 1]
+        self._alone = bool(first) and len(starts) > 1 and starts[1] == 1
+        return starts, False
+
+    def _cost(self, counts: IntArray) -> FloatArray:
+        """Cost of parts whose rows lie so over the cells of the other axes and the classes."""
+        rows = counts.reshape(-1, self._of_target)
+        cost: FloatArray = part_costs(rows).reshape(len(counts), -1).sum(axis=1)
+        return cost
 
 
 def _promising(elements: IntArray, starts: IntArray) -> BoolArray:

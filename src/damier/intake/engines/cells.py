@@ -35,6 +35,16 @@ class Axis(NamedTuple):
     groups: tuple[tuple[Any, ...], ...] | None = None
     other: int = -1
 
+    @property
+    def n_parts(self) -> int:
+        """Number of parts."""
+        return len(self.bounds) + 1 + int(self.alone) if self.groups is None else len(self.groups)
+
+    @property
+    def n_values(self) -> int:
+        """Number of values of groups that are listed."""
+        return sum(map(len, self.groups or ()))
+
 
 class Cells(NamedTuple):
     """Cells that hold rows.
@@ -47,6 +57,25 @@ class Cells(NamedTuple):
 
     parts: IntArray
     counts: IntArray
+
+
+def label_case(labels: Labels, part: Callable[[Axis], str], code: str) -> str:
+    """Write the class of a row as a number, of labels with axes.
+
+    Parameters
+    ----------
+    labels : Labels
+    part : callable
+        Writes the part of a row on an axis.
+    code : str
+        The class of the target as a number, where ``labels`` has values.
+    """
+    written = ""
+    for axis in labels.axes:
+        written = f"({written}) * {axis.n_parts} + {part(axis)}" if written else part(axis)
+    if not labels.values:
+        return written or "0"
+    return f"({written}) * {len(labels.values)} + {code}" if written else code
 
 
 def part_case(axis: Axis, number: str, name: str, write: Callable[[Any], str]) -> str:
@@ -74,6 +103,18 @@ def part_case(axis: Axis, number: str, name: str, write: Callable[[Any], str]) -
             chosen += [f"WHEN {name} IN ({listed}) THEN {g}"] if listed else []
         return f"CASE {' '.join(chosen)} ELSE {axis.other} END"
     first = int(axis.alone)
+    if len(axis.bounds) > _MANY:
+        # Half of the bounds at a time: engines look at one after the other.
+        middle = len(axis.bounds) // 2
+        low, high = (
+            axis._replace(bounds=axis.bounds[:middle]),
+            axis._replace(bounds=axis.bounds[middle + 1 :]),
+        )
+        above = part_case(high._replace(alone=False), number, name, write)
+        return (
+            f"CASE WHEN {_above(number, axis.bounds[middle], write)} THEN {middle + 1 + first} + {above} "
+            f"ELSE {part_case(low, number, name, write)} END"
+        )
     chosen = [
         f"WHEN {_above(number, bound, write)} THEN {k + 1 + first}"
         for k, bound in reversed(list(enumerate(axis.bounds)))
@@ -88,6 +129,8 @@ def _above(number: str, bound: float, write: Callable[[Any], str]) -> str:
     return f"{number} >= {write(-_LARGEST)}" if bound == -math.inf else f"{number} > {write(bound)}"
 
 
+# Bounds that are compared one after the other.
+_MANY = 16
 _LARGEST = float(np.finfo(np.float64).max)
 
 

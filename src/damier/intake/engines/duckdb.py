@@ -10,7 +10,7 @@ import shutil
 import tempfile
 import time
 import weakref
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from damier.intake.cells import MISSING, NEARLY, WEAK, Reading, find_reading, is_code, literal, quoted
-from damier.intake.engines.cells import Axis, Cells, make_cells, part_case
-from damier.intake.engines.prebins import CHANGED, Binning, Counts, NumberCounter
+from damier.intake.engines.cells import Axis, Cells, label_case, make_cells, part_case
+from damier.intake.engines.prebins import CHANGED, Binning, Counts, NumberCounter, parts_of
 from damier.intake.engines.source import (
     COUNT,
     SLOTS,
@@ -334,6 +334,9 @@ class DuckDBSource:
 
     def _code(self, labels: Labels) -> str:
         """Write the class of a row as a number."""
+        if labels.axes or not labels.values:
+            code = self._code(replace(labels, axes=())) if labels.values else ""
+            return f"({label_case(labels, self._part, code)})::INTEGER"
         name = self._name(labels.name)
         if self._types[labels.name] == "boolean" and labels.n_classes == 2:
             return f"{name}::INTEGER"
@@ -344,6 +347,11 @@ class DuckDBSource:
             return f"CASE {name} {chosen} END::INTEGER"
         pairs = ", ".join(value_literal(value) for value in labels.values)
         return f"(list_position([{pairs}], {name}) - 1)::INTEGER"
+
+    def _part(self, axis: Axis) -> str:
+        """Write the part of a row on an axis."""
+        number = f"nullif({self._number(axis.name)}, 'nan'::DOUBLE)" if axis.groups is None else ""
+        return part_case(axis, number, self._name(axis.name), _exact)
 
     @staticmethod
     def _counted(labels: Labels) -> str:
@@ -378,8 +386,9 @@ class DuckDBSource:
     def count(
         self,
         binnings: Mapping[str, Binning],
-        labels: Labels,
+        labels: Labels | Mapping[str, Labels],
         *,
+        of: str | None = None,
         by_class: bool = True,
         values: bool = False,
         counter: type[NumberCounter] = NumberCounter,
@@ -387,22 +396,32 @@ class DuckDBSource:
     ) -> dict[str, Counts]:
         """Count numeric columns in their bins."""
         names = list(binnings)
-        n_classes = labels.n_classes if by_class else 1
-        counters = [counter(binnings[name], n_classes, values) for name in names]
-        selected = [f"{self._number(name)} AS x{j}" for j, name in enumerate(names)]
-        if by_class:
-            selected.append(f"{self._code(labels)} AS y")
-        if labels.weight is not None:
-            selected.append(f"{quoted(labels.weight)}::BIGINT AS w")
-        query = f"SELECT {', '.join(selected)} FROM {_VIEW}{self._counted(labels)}"
+        each = [labels if isinstance(labels, Labels) else labels[name] for name in names]
+        shared = isinstance(labels, Labels)
+        counters = [
+            counter(binnings[name], held.n_classes if by_class else 1, values)
+            for name, held in zip(names, each, strict=True)
+        ]
+        places: dict[str, int] = {}
+
+        def place(expression: str) -> int:
+            return places.setdefault(expression, len(places))
+
+        numbers = [place(self._number(name if of is None else of)) for name in names]
+        coders = [self._coder(held, place) for held in (each[:1] if shared else each)] if by_class else []
+        weight = each[0].weight
+        weighted = None if weight is None else place(f"{quoted(weight)}::BIGINT")
+        selected = ", ".join(f"{expression} AS c{k}" for expression, k in places.items())
+        query = f"SELECT {selected} FROM {_VIEW}{self._counted(each[0])}"
         done, began = 0, time.monotonic()
         with contextlib.closing(self.batches(query)) as batches:
             for batch in batches:
-                codes = _integers(batch, "y", np.int32) if by_class else None
-                weights = None if labels.weight is None else _integers(batch, "w", np.int64)
+                weights = None if weighted is None else _integers(batch, weighted, np.int64)
+                codes = coders[0](batch) if shared and by_class else None
 
                 def add(j: int, batch: Any = batch, codes: Any = codes, weights: Any = weights) -> None:
-                    counters[j].add(batch.column(j).to_numpy(zero_copy_only=False), codes, weights)
+                    known = coders[j](batch) if by_class and not shared else codes
+                    counters[j].add(_numbers(batch, numbers[j]), known, weights)
 
                 done += batch.num_rows
                 if watch is None:
@@ -415,6 +434,29 @@ class DuckDBSource:
                     text = f"Scan {self.n_scans}, columns: {len(names)}, {speed:,.0f} rows/s"
                     watch.report(text, done=done, total=self.n_rows)
         return {name: held.counts() for name, held in zip(names, counters, strict=True)}
+
+    def _coder(self, labels: Labels, place: Callable[[str], int]) -> Callable[[Any], Any]:
+        """Return what finds the classes of a batch; ``place`` gives the column of an expression."""
+        steps: list[tuple[int, Axis | None, int]] = []
+        for axis in labels.axes:
+            # Intervals are found faster here than by the engine.
+            numeric = axis.groups is None
+            at = place(self._number(axis.name) if numeric else f"({self._part(axis)})::INTEGER")
+            steps.append((at, axis if numeric else None, axis.n_parts))
+        if labels.values or not steps:
+            steps.append((place(self._code(replace(labels, axes=()))), None, max(len(labels.values), 1)))
+
+        def code(batch: Any) -> Any:
+            found = None
+            for at, axis, size in steps:
+                if axis is None:
+                    part = _integers(batch, at, np.int32)
+                else:
+                    part = parts_of(_numbers(batch, at), np.array(axis.bounds), axis.alone)
+                found = part if found is None else found * np.int32(size) + part
+            return found
+
+        return code
 
     def profiles(self, column: str, labels: Labels) -> Profiles:
         """Count the values of a column by their class counts."""
@@ -501,10 +543,7 @@ class DuckDBSource:
     def cells(self, axes: Sequence[Axis], labels: Labels) -> Cells:
         """Count the cells of a grid."""
         self.n_scans += 1
-        selected = []
-        for k, axis in enumerate(axes):
-            number = f"nullif({self._number(axis.name)}, 'nan'::DOUBLE)" if axis.groups is None else ""
-            selected.append(f"{part_case(axis, number, self._name(axis.name), _exact)} AS p{k}")
+        selected = [f"{self._part(axis)} AS p{k}" for k, axis in enumerate(axes)]
         weight = "1" if labels.weight is None else f"{quoted(labels.weight)}::BIGINT"
         listed = ", ".join([*(f"p{k}" for k in range(len(axes))), "y"])
         rows = self._fetch(
@@ -513,18 +552,25 @@ class DuckDBSource:
         )
         return make_cells(rows, [row[-2] for row in rows], len(axes), labels)
 
-    def pairs(self, rows: str, columns: str, weight: str | None, most: int) -> Table:
+    def pairs(self, rows: str, columns: str | Labels, weight: str | None, most: int) -> Table:
         """Count the pairs of values of two columns.
 
         Texts, and numbers that a float does not hold, stay in the engine: it numbers the values of each
         column, and hands them over once.
         """
         self.n_scans += 1
-        sides = [(rows, "r"), (columns, "c")]
-        named = [(name, short) for name, short in sides if self._types[name] not in _FLOATS]
+        labels = columns if isinstance(columns, Labels) else None
+        sides = [(rows, "r"), (columns.name if isinstance(columns, Labels) else columns, "c")]
+        named = [
+            (name, short)
+            for name, short in sides[: 1 if labels is not None else 2]
+            if self._types[name] not in _FLOATS
+        ]
+        other = self._name(sides[1][0]) if labels is None else self._code(labels)
+        kept = "" if labels is None else self._counted(labels)
         held = (
-            f"SELECT {self._name(rows)} AS r, {self._name(columns)} AS c, {self._sum(weight)} AS n "
-            f"FROM {_VIEW} GROUP BY ALL LIMIT {most + 1}"
+            f"SELECT {self._name(rows)} AS r, {other} AS c, {self._sum(weight)} AS n "
+            f"FROM {_VIEW}{kept} GROUP BY ALL LIMIT {most + 1}"
         )
         tables, joins = [f"held AS MATERIALIZED ({held})"], ""
         for _, short in named:
@@ -594,8 +640,12 @@ def _source_column(name: str, kind: Any) -> SourceColumn:
     return SourceColumn(name, _KINDS.get(held, "nested"), str(kind), ("UTC",) if zoned else ())
 
 
-def _integers(batch: Any, name: str, dtype: Any) -> Any:
-    held = batch.column(batch.schema.get_field_index(name))
+def _numbers(batch: Any, at: int) -> Any:
+    return batch.column(at).to_numpy(zero_copy_only=False)
+
+
+def _integers(batch: Any, at: int, dtype: Any) -> Any:
+    held = batch.column(at)
     if held.null_count:
         raise ValueError(CHANGED)  # a class that was not there
     return np.ascontiguousarray(held.to_numpy(zero_copy_only=False), dtype=dtype)

@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from damier.intake.engines.cells import Axis, Cells, make_cells, part_case
+from damier.intake.engines.cells import Axis, Cells, label_case, make_cells, part_case
 from damier.intake.engines.prebins import (
     CHANGED,
     MOST_VALUES,
@@ -142,8 +142,9 @@ class IbisSource:
         self.columns = tuple(_source_column(name, held) for name, held in table.schema().items())
         self._kinds = {column.name: column.kind for column in self.columns}
         self._text = str(self.connection.compile(table))
-        self._grouped: dict[tuple[str, str, str | None], tuple[FloatArray, IntArray, IntArray] | None] = {}
-        self._absent: dict[tuple[str, str, str | None], IntArray] = {}
+        # By column, target, weights and axes.
+        self._grouped: dict[tuple[Any, ...], tuple[FloatArray, IntArray, IntArray] | None] = {}
+        self._absent: dict[tuple[Any, ...], IntArray] = {}
         self.n_rows = int(self._rows("SELECT COUNT(*) FROM damier_source")[0][0])
 
     # ----- queries
@@ -239,17 +240,31 @@ class IbisSource:
         """Write the rows that count: the number x, the class y, the weight w."""
         selected = [] if numbers is None else [f"{self._number(numbers)} AS x"]
         if by_class:
-            selected.append(f"{self._name(labels.name)} AS y")
+            selected.append(f"{self._label(labels)} AS y")
         selected.append(f"{'1' if labels.weight is None else self._q(labels.weight)} AS w")
         kept = "" if labels.weight is None else f" WHERE {self._q(labels.weight)} > 0"
         return f"SELECT {', '.join(selected)} FROM damier_source{kept}"
+
+    def _label(self, labels: Labels) -> str:
+        """Write the class of a row: the value of the target, or a number where there are axes."""
+        if labels.values and not labels.axes:
+            return self._name(labels.name)
+        chosen = " ".join(f"WHEN {self._literal(value)} THEN {j}" for j, value in enumerate(labels.values))
+        code = f"CASE {self._name(labels.name)} {chosen} END" if labels.values else ""
+        return label_case(labels, self._part, code)
+
+    def _part(self, axis: Axis) -> str:
+        """Write the part of a row on an axis."""
+        number, name = ("", self._name(axis.name)) if axis.groups else (self._number(axis.name), "")
+        return part_case(axis, number, name, self._exact)
 
     # ----- the protocol
 
     def classes(self, target: str, weight: str | None) -> tuple[list[Any], list[int]]:
         """Count the values of the target."""
-        labels = Labels(target, np.empty(0), [], np.empty(0, np.int64), weight)
-        rows = self._rows(f"SELECT y, SUM(w) FROM ({self._inner(labels, None, True)}) AS s GROUP BY y")
+        w, kept = ("1", "") if weight is None else (self._q(weight), f" WHERE {self._q(weight)} > 0")
+        inner = f"SELECT {self._name(target)} AS y, {w} AS w FROM damier_source{kept}"
+        rows = self._rows(f"SELECT y, SUM(w) FROM ({inner}) AS s GROUP BY y")
         held = [(self._value(target, value), int(count)) for value, count in rows]
         held.sort(key=lambda pair: (pair[0] is not None, pair[0]))
         return [value for value, _ in held], [count for _, count in held]
@@ -267,8 +282,9 @@ class IbisSource:
     def count(
         self,
         binnings: Mapping[str, Binning],
-        labels: Labels,
+        labels: Labels | Mapping[str, Labels],
         *,
+        of: str | None = None,
         by_class: bool = True,
         values: bool = False,
         counter: type[NumberCounter] = NumberCounter,  # noqa: ARG002 -- the engine counts
@@ -280,11 +296,12 @@ class IbisSource:
             if watch is not None:
                 watch.check()
                 watch.report(f"Counting {name}", done=done, total=len(binnings))
-            counts[name] = self._count(name, binning, labels, by_class, values)
+            held = labels if isinstance(labels, Labels) else labels[name]
+            counts[name] = self._count(of or name, binning, held, by_class, values)
         return counts
 
     def _count(self, name: str, binning: Binning, labels: Labels, by_class: bool, values: bool) -> Counts:
-        key = (name, labels.name, labels.weight)
+        key = (name, labels.name if labels.values else None, labels.weight, labels.axes)
         if key not in self._grouped:
             self._grouped[key] = self._few(name, labels)
         held = self._grouped[key]
@@ -312,6 +329,10 @@ class IbisSource:
         return counts
 
     def _codes(self, labels: Labels, values: Sequence[Any]) -> IntArray:
+        if labels.axes or not labels.values:
+            if any(value is None for value in values):
+                raise ValueError(CHANGED)
+            return np.array([int(value) for value in values], np.int64)
         position = {value: j for j, value in enumerate(labels.values)}
         codes = [position.get(self._value(labels.name, value), -1) for value in values]
         if -1 in codes:
@@ -440,30 +461,22 @@ class IbisSource:
         weight = "1" if labels.weight is None else self._q(labels.weight)
         kept = "" if labels.weight is None else f" WHERE {self._q(labels.weight)} > 0"
         rows = (
-            f"SELECT {self._name(column)} AS v, {self._name(labels.name)} AS y, {weight} AS w "
+            f"SELECT {self._name(column)} AS v, {self._label(labels)} AS y, {weight} AS w "
             f"FROM damier_source{kept}"
         )
+        plain = labels.values and not labels.axes
+        classes = map(self._literal, labels.values) if plain else map(str, range(labels.n_classes))
         sums = ", ".join(
-            f"SUM(CASE WHEN y = {self._literal(value)} THEN w ELSE 0 END) AS n{j}"
-            for j, value in enumerate(labels.values)
+            f"SUM(CASE WHEN y = {value} THEN w ELSE 0 END) AS n{j}" for j, value in enumerate(classes)
         )
         return f"SELECT v, SUM(w) AS t, {sums} FROM ({rows}) AS r GROUP BY v"
 
     def cells(self, axes: Sequence[Axis], labels: Labels) -> Cells:
         """Count the cells of a grid."""
-        cases = [
-            part_case(
-                axis,
-                self._number(axis.name) if axis.groups is None else "",
-                self._name(axis.name) if axis.groups is not None else "",
-                self._exact,
-            )
-            for axis in axes
-        ]
-        selected = [f"{case} AS p{k}" for k, case in enumerate(cases)]
+        selected = [f"{self._part(axis)} AS p{k}" for k, axis in enumerate(axes)]
         weight = "1" if labels.weight is None else self._q(labels.weight)
         kept = "" if labels.weight is None else f" WHERE {self._q(labels.weight)} > 0"
-        selected += [f"{self._name(labels.name)} AS y", f"{weight} AS w"]
+        selected += [f"{self._label(labels)} AS y", f"{weight} AS w"]
         listed = ", ".join([*(f"p{k}" for k in range(len(axes))), "y"])
         rows = self._rows(
             f"SELECT {listed}, SUM(w) FROM (SELECT {', '.join(selected)} FROM damier_source{kept}"
@@ -478,14 +491,22 @@ class IbisSource:
         m, k = _whole(value)
         return f"{self._double(str(m))} * {self._power(str(k))}"
 
-    def pairs(self, rows: str, columns: str, weight: str | None, most: int) -> Table:
+    def pairs(self, rows: str, columns: str | Labels, weight: str | None, most: int) -> Table:
         """Count the pairs of values of two columns."""
         total = "COUNT(*)" if weight is None else f"SUM({self._q(weight)})"
-        names = f"{self._name(rows)} AS r, {self._name(columns)} AS c"
+        labels, kept = columns if isinstance(columns, Labels) else None, ""
+        if isinstance(columns, Labels):
+            kept = "" if columns.weight is None else f" WHERE {self._q(columns.weight)} > 0"
+            names = f"{self._name(rows)} AS r, {self._label(columns)} AS c"
+            columns = columns.name
+        else:
+            names = f"{self._name(rows)} AS r, {self._name(columns)} AS c"
         more = "" if weight is None else f", {self._q(weight)}"
-        held = f"SELECT {names}{more} FROM damier_source{_FENCES.get(self.dialect, '')}"
+        held = f"SELECT {names}{more} FROM damier_source{kept}{_FENCES.get(self.dialect, '')}"
         found = self._rows(f"SELECT r, c, {total} FROM ({held}) AS s GROUP BY r, c LIMIT {most + 1}")
         sides = {name: [self._value(name, row[k]) for row in found] for k, name in enumerate((rows, columns))}
+        if labels is not None:
+            sides[columns] = self._codes(labels, [row[1] for row in found]).tolist()
         return read_table({**sides, COUNT: [int(row[2]) for row in found]})
 
     def sample(self, columns: Sequence[str], n_rows: int, seed: int = 0) -> Table:

@@ -124,6 +124,31 @@ def numbers_of(keys: Any) -> Any:
     return np.where(keys & _SIGN, keys & ~_SIGN, ~keys).view(np.float64)
 
 
+def parts_of(values: Any, bounds: Any, alone: bool = False) -> Any:
+    """Find the interval of each number, int32: left of a bound it equals, NaN in the first one.
+
+    Parameters
+    ----------
+    values : float64 array
+    bounds : float64 array
+        Inner bounds, ascending.
+    alone : bool
+        Whether missing values are a part of their own, before all others.
+
+    Examples
+    --------
+    >>> parts_of(np.array([1.0, np.nan, 2.0, 3.0]), np.array([2.0]), alone=True)
+    array([1, 0, 1, 2], dtype=int32)
+    """
+    found = np.searchsorted(bounds, values, side="left").astype(np.int32)
+    absent = np.isnan(values)
+    if alone:
+        found += 1
+    if absent.any():
+        found[absent] = 0
+    return found
+
+
 def no_counts(binning: Binning, n_classes: int, values: bool = False) -> Counts:
     """Make empty counts; with ``values``, ready to collect the distinct ones."""
     n_bins = binning.n_bins

@@ -96,6 +96,9 @@ class Labels:
         Rows of each class, or the sums of their weights.
     weight : str, optional
         The column that says how many times each row counts; rows of weight 0 are left out of everything.
+    axes : tuple of Axis
+        Columns whose parts tell classes apart too: each cell of theirs has the classes of the target, or is
+        one class where ``values`` is empty. Cells are numbered with the last axis changing fastest.
     """
 
     name: str
@@ -103,11 +106,12 @@ class Labels:
     values: list[Any]
     counts: IntArray
     weight: str | None = None
+    axes: tuple[Axis, ...] = ()
 
     @property
     def n_classes(self) -> int:
         """Number of classes."""
-        return len(self.values)
+        return math.prod(axis.n_parts for axis in self.axes) * max(len(self.values), 1)
 
     @property
     def total(self) -> int:
@@ -189,8 +193,9 @@ class Source(Protocol):
     def count(
         self,
         binnings: Mapping[str, Binning],
-        labels: Labels,
+        labels: Labels | Mapping[str, Labels],
         *,
+        of: str | None = None,
         by_class: bool = True,
         values: bool = False,
         counter: type[NumberCounter] = NumberCounter,
@@ -202,8 +207,10 @@ class Source(Protocol):
         ----------
         binnings : mapping of str to Binning
             Bins of each column to count.
-        labels : Labels
-            Classes and weights.
+        labels : Labels or mapping of str to Labels
+            Classes and weights; those of each column where they differ.
+        of : str, optional
+            The column that all bins are of: each name then only says by which labels it is counted.
         by_class : bool
             Whether to count each class apart; all in one column otherwise.
         values : bool
@@ -224,8 +231,8 @@ class Source(Protocol):
     def cells(self, axes: Sequence[Axis], labels: Labels) -> Cells:
         """Count the cells of a grid that hold rows."""
 
-    def pairs(self, rows: str, columns: str, weight: str | None, most: int) -> Table:
-        """Count the pairs of values of two columns.
+    def pairs(self, rows: str, columns: str | Labels, weight: str | None, most: int) -> Table:
+        """Count the pairs of values of two columns, or of the values of one and the numbers of classes.
 
         Returns a table of the two columns, each pair once, and of `COUNT`, their rows or sums of weights; it
         has ``most + 1`` rows where there are more pairs than ``most``.

@@ -11,6 +11,7 @@ import importlib
 import threading
 import uuid
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, TypeVar
 
 import numpy as np
@@ -102,6 +103,13 @@ class SparkSource:
     def _code(self, labels: Labels) -> Any:
         """Return the class of a row as a number."""
         functions = importlib.import_module("pyspark.sql.functions")
+        if labels.axes or not labels.values:
+            found = functions.lit(0)
+            for axis in labels.axes:
+                found = found * axis.n_parts + self._part(axis)
+            if labels.values:
+                found = found * len(labels.values) + self._code(replace(labels, axes=()))
+            return found.cast("int")
         name = self._sql(self._name(labels.name))
         if labels.n_classes > _FEW_CLASSES:
             listed = functions.array(*map(functions.lit, labels.values))
@@ -110,6 +118,20 @@ class SparkSource:
         for j, value in enumerate(labels.values):
             chosen = chosen.when(name == functions.lit(value), j)
         return chosen.cast("int")
+
+    def _part(self, axis: Axis) -> Any:
+        """Return the part of a row on an axis."""
+        functions = importlib.import_module("pyspark.sql.functions")
+        if axis.groups is None:
+            number = f"nullif({self._number(axis.name)}, double('nan'))"
+            return self._sql(part_case(axis, number, "", lambda value: f"double('{value!r}')"))
+        part = functions.lit(axis.other)
+        name = self._sql(self._name(axis.name))
+        for g, group in enumerate(axis.groups):
+            chosen = name.isin([value for value in group if value is not None])
+            chosen = chosen | name.isNull() if None in group else chosen
+            part = functions.when(chosen, g).otherwise(part)
+        return part
 
     def _counted(self, weight: str | None) -> Any:
         return self.frame if weight is None else self.frame.where(self._sql(f"{quoted(weight)} > 0"))
@@ -177,8 +199,9 @@ class SparkSource:
     def count(
         self,
         binnings: Mapping[str, Binning],
-        labels: Labels,
+        labels: Labels | Mapping[str, Labels],
         *,
+        of: str | None = None,
         by_class: bool = True,
         values: bool = False,
         counter: type[NumberCounter] = NumberCounter,  # noqa: ARG002 -- the workers have NumPy's own
@@ -188,21 +211,39 @@ class SparkSource:
         cloudpickle = importlib.import_module("pyspark.cloudpickle")
         for module in (prebins, spark_kernels):
             cloudpickle.register_pickle_by_value(module)
-        names, n_classes = list(binnings), labels.n_classes if by_class else 1
-        selected = [self._sql(self._number(name)).alias(f"x{j}") for j, name in enumerate(names)]
-        if by_class:
-            selected.append(self._code(labels).alias("y"))
-        if labels.weight is not None:
-            selected.append(self._sql(f"CAST({quoted(labels.weight)} AS BIGINT)").alias("w"))
-        width = min(spark_kernels.WIDTH, n_classes)
+        names = list(binnings)
+        each = [labels if isinstance(labels, Labels) else labels[name] for name in names]
+        classes = [held.n_classes if by_class else 1 for held in each]
+        selected: list[Any] = []
+        known: dict[str, int] = {}
+
+        def numbers(name: str) -> int:
+            text = self._number(name)
+            if text not in known:
+                known[text] = place(self._sql(text))
+            return known[text]
+
+        def place(column: Any) -> int:
+            selected.append(column.alias(f"c{len(selected)}"))
+            return len(selected) - 1
+
+        tasks = [
+            (numbers(name if of is None else of), spark_kernels.pack_binning(binnings[name]), n_classes)
+            for name, n_classes in zip(names, classes, strict=True)
+        ]
+        several = each[:1] if isinstance(labels, Labels) else each
+        coders = [self._coder(held, numbers, place) for held in several] if by_class else []
+        weight, weighted = each[0].weight, None
+        if weight is not None:
+            weighted = place(self._sql(f"CAST({quoted(weight)} AS BIGINT)"))
+        width = min(spark_kernels.WIDTH, max(classes))
         sums = [f"n{i}" for i in range(width)]
         schema = "k int, bin bigint, block int, low bigint, high bigint, " + ", ".join(
             f"{name} bigint" for name in sums
         )
-        packed = [spark_kernels.pack_binning(binnings[name]) for name in names]
-        kernel = spark_kernels.counting(packed, n_classes, by_class, labels.weight is not None, values)
+        kernel = spark_kernels.counting(tasks, coders, weighted, width, values)
         merged = (
-            self._counted(labels.weight)
+            self._counted(weight)
             .select(*selected)
             .mapInArrow(kernel, schema)
             .groupBy("k", "bin", "block")
@@ -221,8 +262,23 @@ class SparkSource:
             watch.report(f"Scan {self.n_scans}", done=self.n_rows, total=self.n_rows)
         held = [spark_kernels.unpack_rows(blob, width) for blob in blobs]
         rows = [np.concatenate(parts) for parts in zip(*held, strict=True)]
-        counts = spark_kernels.counts_of(rows, [binnings[name] for name in names], n_classes, values)
+        counts = spark_kernels.counts_of(rows, [binnings[name] for name in names], classes, width, values)
         return dict(zip(names, counts, strict=True))
+
+    def _coder(
+        self, labels: Labels, numbers: Callable[[str], int], place: Callable[[Any], int]
+    ) -> list[tuple[int, Any, bool, int]]:
+        """Say how workers find the class of a row: see `damier.intake.engines.spark_kernels.counting`."""
+        steps: list[tuple[int, Any, bool, int]] = []
+        for axis in labels.axes:
+            if axis.groups is None:
+                steps.append((numbers(axis.name), np.array(axis.bounds), axis.alone, axis.n_parts))
+            else:
+                steps.append((place(self._part(axis)), None, False, axis.n_parts))
+        if labels.values or not steps:
+            code = self._code(replace(labels, axes=()))
+            steps.append((place(code), None, False, max(len(labels.values), 1)))
+        return steps
 
     def profiles(self, column: str, labels: Labels) -> Profiles:
         """Count the values of a column by their class counts."""
@@ -256,20 +312,7 @@ class SparkSource:
 
     def cells(self, axes: Sequence[Axis], labels: Labels) -> Cells:
         """Count the cells of a grid."""
-        functions = importlib.import_module("pyspark.sql.functions")
-        selected = []
-        for k, axis in enumerate(axes):
-            if axis.groups is None:
-                number = f"nullif({self._number(axis.name)}, double('nan'))"
-                part = self._sql(part_case(axis, number, "", lambda value: f"double('{value!r}')"))
-            else:
-                part = functions.lit(axis.other)
-                name = self._sql(self._name(axis.name))
-                for g, group in enumerate(axis.groups):
-                    chosen = name.isin([value for value in group if value is not None])
-                    chosen = chosen | name.isNull() if None in group else chosen
-                    part = functions.when(chosen, g).otherwise(part)
-            selected.append(part.alias(f"p{k}"))
+        selected = [self._part(axis).alias(f"p{k}") for k, axis in enumerate(axes)]
         weight = "1L" if labels.weight is None else f"CAST({quoted(labels.weight)} AS BIGINT)"
         parts = [f"p{k}" for k in range(len(axes))]
         found = self._arrow(
@@ -281,11 +324,17 @@ class SparkSource:
         rows = list(zip(*(found.column(name).to_pylist() for name in (*parts, "y", "n")), strict=True))
         return make_cells(rows, [row[-2] for row in rows], len(axes), labels)
 
-    def pairs(self, rows: str, columns: str, weight: str | None, most: int) -> Table:
+    def pairs(self, rows: str, columns: str | Labels, weight: str | None, most: int) -> Table:
         """Count the pairs of values of two columns."""
         total = "count(*)" if weight is None else f"CAST(sum({quoted(weight)}) AS BIGINT)"
-        names = [self._sql(self._name(name)).alias(name) for name in (rows, columns)]
-        grouped = self.frame.groupBy(*names).agg(self._sql(total).alias(COUNT))
+        names = [self._sql(self._name(rows)).alias(rows)]
+        if isinstance(columns, Labels):
+            frame = self._counted(columns.weight)
+            names.append(self._code(columns).alias(columns.name))
+        else:
+            frame = self.frame
+            names.append(self._sql(self._name(columns)).alias(columns))
+        grouped = frame.groupBy(*names).agg(self._sql(total).alias(COUNT))
         return read_table(self._arrow(grouped.limit(most + 1)))
 
     def sample(self, columns: Sequence[str], n_rows: int, seed: int = 0) -> Table:

@@ -22,6 +22,7 @@ from damier.intake.engines.prebins import (
     Level,
     count_numbers,
     no_counts,
+    parts_of,
 )
 
 WIDTH = 16
@@ -71,32 +72,62 @@ def unsigned(held: Any) -> Any:
 
 
 def counting(
-    binnings: Sequence[Packed], n_classes: int, by_class: bool, weighted: bool, values: bool
+    tasks: Sequence[tuple[int, Packed, int]],
+    coders: Sequence[Sequence[tuple[int, Any, bool, int]]],
+    weight: int | None,
+    width: int,
+    values: bool,
 ) -> Callable[[Iterator[Any]], Iterator[Any]]:
     """Return the function that counts a partition.
 
-    It takes batches of the columns, then the class if it is ``by_class``, then the weight if ``weighted``. It
-    yields rows ``k`` (which column), ``bin``, ``block`` (which classes), ``low``, ``high``, ``n0, n1, ...``.
-    Rows without a value are in bin -1. With ``values``, a distinct value of column j is a row of its own with
-    ``k = j + number of columns`` and the value as its bin; where there are too many, one row with ``k = j + 2
-    * number of columns`` says so.
+    It takes batches of columns, and yields rows ``k`` (which task), ``bin``, ``block`` (which classes),
+    ``low``, ``high``, ``n0, n1, ...``. Rows without a value are in bin -1. With ``values``, a distinct value
+    of task j is a row of its own with ``k = j + number of tasks`` and the value as its bin; where there are
+    too many, one row with ``k = j + 2 * number of tasks`` says so.
+
+    Parameters
+    ----------
+    tasks : sequence of (int, Packed, int)
+        The column that is counted, its bins, and the number of classes.
+    coders : sequence
+        How the class of a row is found: for all tasks if there is one, for none if it is empty. Of each axis:
+        its column, its bounds or None where the column is the part, whether missing values are alone, and the
+        number of parts.
+    weight : int or None
+        The column of the weights.
+    width : int
+        Classes side by side in a row.
+    values : bool
+        Whether to list distinct values.
     """
 
     def count(batches: Iterator[Any]) -> Iterator[Any]:
-        unpacked = [unpack_binning(packed) for packed in binnings]
-        width = n_classes if by_class else 1
-        counts = [no_counts(binning, width, values) for binning in unpacked]
+        unpacked = [unpack_binning(packed) for _, packed, _ in tasks]
+        counts = [
+            no_counts(binning, n_classes, values)
+            for binning, (_, _, n_classes) in zip(unpacked, tasks, strict=True)
+        ]
         for held in _larger(batches):
             columns = [held.column(j).to_numpy() for j in range(held.num_columns)]
-            weights = columns.pop().astype(np.int64) if weighted else None
-            if by_class and held.column(len(columns) - 1).null_count:
-                raise ValueError(CHANGED)  # a class that was not there
-            codes = columns.pop().astype(np.int64) if by_class else None
-            for j, (numbers, binning) in enumerate(zip(columns, unpacked, strict=True)):
-                counts[j] = count_numbers(counts[j], numbers, codes, weights, binning)
-        yield from rows_of(counts)
+            weights = None if weight is None else columns[weight].astype(np.int64)
+            codes = _codes(held, columns, coders[0]) if len(coders) == 1 else None
+            for j, (binning, (at, _, _)) in enumerate(zip(unpacked, tasks, strict=True)):
+                known = _codes(held, columns, coders[j]) if len(coders) > 1 else codes
+                counts[j] = count_numbers(counts[j], columns[at], known, weights, binning)
+        yield from rows_of(counts, width)
 
     return count
+
+
+def _codes(held: Any, columns: Sequence[Any], coder: Sequence[tuple[int, Any, bool, int]]) -> Any:
+    """Find the classes of the rows of a batch."""
+    found: Any = 0
+    for at, bounds, alone, size in coder:
+        if bounds is None and held.column(at).null_count:
+            raise ValueError(CHANGED)  # a class that was not there
+        part = columns[at] if bounds is None else parts_of(columns[at], bounds, alone)
+        found = found * size + part.astype(np.int64)
+    return found
 
 
 def _larger(batches: Iterable[Any]) -> Iterator[Any]:
@@ -115,13 +146,12 @@ def _larger(batches: Iterable[Any]) -> Iterator[Any]:
         yield pa.Table.from_batches(held)
 
 
-def rows_of(counts: Sequence[Counts]) -> Iterator[Any]:
+def rows_of(counts: Sequence[Counts], width: int) -> Iterator[Any]:
     """Yield counts as rows: see `counting`."""
     import pyarrow as pa
 
     for j, one in enumerate(counts):
         n_classes = one.counts.shape[1]
-        width = min(WIDTH, n_classes)
         bins = np.flatnonzero(one.high >= one.low)
         table = np.vstack([one.missing[None], one.counts[bins]])
         parts: list[Any] = []
@@ -217,12 +247,14 @@ def unpack_rows(blob: bytes, width: int) -> list[Any]:
     return [column.view(np.int64) for column in columns]
 
 
-def counts_of(rows: Sequence[Any], binnings: Sequence[Binning], n_classes: int, values: bool) -> list[Counts]:
+def counts_of(
+    rows: Sequence[Any], binnings: Sequence[Binning], classes: Sequence[int], width: int, values: bool
+) -> list[Counts]:
     """Turn rows that were added up into counts."""
-    width, many = min(WIDTH, n_classes), len(binnings)
+    many = len(binnings)
     k, bins, block, low, high, *sums = rows
     result = []
-    for j, binning in enumerate(binnings):
+    for j, (binning, n_classes) in enumerate(zip(binnings, classes, strict=True)):
         counts = no_counts(binning, n_classes)
         for start in range(0, n_classes, width):
             chosen = np.flatnonzero((k == j) & (block == start // width))
