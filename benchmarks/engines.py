@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import os
 import subprocess
 import sys
 import tempfile
@@ -183,7 +184,7 @@ def growth(record: Record, options: argparse.Namespace) -> None:
     small = write_parquet(_folder(options, "small"), 100_000)
     title = "Growth with rows, 20 columns, 2 classes, one thread"
     before: tuple[int, float] | None = None
-    for n_rows in (1_000_000, 3_000_000) if options.quick else (1_000_000, 3_000_000, 10_000_000, 20_000_000):
+    for n_rows in (1_000_000, 3_000_000) if options.quick else (1_000_000, 3_000_000, 10_000_000, 30_000_000):
         pattern = write_parquet(_folder(options, f"rows{n_rows}"), n_rows)
         found = measure(pattern, small, "two", "streamed")
         _grown(record, title, "rows", n_rows, found, before)
@@ -219,11 +220,160 @@ def large(record: Record, options: argparse.Namespace) -> None:
     _grown(record, "As many rows as asked for, 20 columns, 2 classes", "rows", options.rows, found, None)
 
 
+# Fits a naive Bayes to rows in another order, batch size, number of threads and of files; prints a digest.
+ORDERS = """
+import hashlib, sys, warnings
+import damier.intake.engines.duckdb as held
+from damier import NaiveBayesClassifier
+from damier.deploy.json import dumps
+
+pattern, batch, threads = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+held.BATCH = batch
+model = NaiveBayesClassifier(memory_limit=0, n_jobs=threads).fit(pattern, "ten").model_
+print(hashlib.sha256(dumps(model).encode()).hexdigest()[:16], len(dumps(model)))
+"""
+
+
+def orders(record: Record, options: argparse.Namespace) -> None:
+    """Compare the JSON of one table in several orders, batch sizes, threads and files."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    n_rows = 50_000 if options.quick else 200_000
+    rows = chunk(0, n_rows)
+    rows.pop("two")
+    words = np.random.default_rng(5).zipf(1.3, n_rows) % 5000
+    table = pa.table(
+        {**{k: pa.array(v, from_pandas=True) for k, v in rows.items()}, "word": [f"w{k}" for k in words]}
+    )
+    shuffled = table.take(np.random.default_rng(6).permutation(n_rows))
+    folder = _folder(options, f"orders{n_rows}")
+    ways = {"one": (table, 1), "shuffled": (shuffled, 1), "parted": (shuffled, 7)}
+    for name, (held, n_files) in ways.items():
+        (folder / name).mkdir(parents=True, exist_ok=True)
+        step = -(-n_rows // n_files)
+        for part in range(n_files):
+            pq.write_table(held.slice(part * step, step), folder / name / f"part{part}.parquet")
+    title = f"The same {n_rows:,} rows in other orders: naive Bayes, 20 numbers, 5,000 words, 10 classes"
+    columns = ["rows", "batch", "threads", "files", "bytes of JSON", "digest"]
+    for name, batch, threads in (
+        ("one", 1 << 17, 1),
+        ("shuffled", 1 << 17, 2),
+        ("one", 4096, 2),
+        ("parted", 50_000, 1),
+    ):
+        command = [sys.executable, "-c", ORDERS, str(folder / name / "*.parquet"), str(batch), str(threads)]
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
+        digest, size = done.stdout.split()
+        said = "as written" if name == "one" else "shuffled"
+        record.row(title, columns, [said, f"{batch:,}", threads, ways[name][1], f"{int(size):,}", digest])
+    record.close(title)
+
+
+# Partitions the columns together with a number, streamed and in memory; prints CPU seconds and gains.
+NUMBERS = """
+import json, sys, time
+import duckdb
+import damier
+
+pattern, small, way = sys.argv[1:4]
+connection = duckdb.connect(config={"threads": "1"})
+chosen = "x0, x1, x2, x8, x14, x16, x18"
+target = "x3 + 5 * sin(x0 / 150) + 10 * (x14 > 30)::INT + x18 + x8 / 20"
+
+def fit(files):
+    held = connection.sql(f"SELECT {chosen}, {target} AS y FROM '{files}'")
+    if way == "streamed":
+        return damier.MODLDiscretizer(memory_limit=0).fit(held, "y")
+    rows = held.fetchnumpy()
+    y = rows.pop("y")
+    return damier.MODLDiscretizer().fit(rows, y)
+
+fit(small)
+began = time.process_time()
+fitted = fit(pattern)
+found = {"seconds": time.process_time() - began}
+found["gains"] = {p.name: [p.null_cost - p.cost, p.n_parts] for p in fitted.partitions_.values()}
+print(json.dumps(found))
+"""
+
+
+def numbers(record: Record, options: argparse.Namespace) -> None:
+    """CPU and gain of a fit against a number, streamed and in memory."""
+    n_rows = 100_000 if options.quick else 1_000_000
+    small = write_parquet(_folder(options, "small"), 100_000)
+    pattern = write_parquet(_folder(options, f"rows{n_rows}"), n_rows)
+    found = {}
+    for way in ("streamed", "memory"):
+        command = [sys.executable, "-c", NUMBERS, pattern, small, way]
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
+        found[way] = json.loads(done.stdout.splitlines()[-1])
+    title = f"A number as the target, {n_rows:,} rows x 7 columns, one thread"
+    columns = ["column", "gain in memory, nats", "parts", "streamed: of this gain", "parts"]
+    for name, (gain, parts) in found["memory"]["gains"].items():
+        held, made = found["streamed"]["gains"][name]
+        share = f"{held / gain:.6f}" if gain > 0 else "-"
+        record.row(title, columns, [name, f"{gain:,.1f}", parts, share, made])
+    seconds = {way: one["seconds"] for way, one in found.items()}
+    record.close(
+        title,
+        f"CPU seconds: {seconds['streamed']:.1f} streamed, {seconds['memory']:.1f} in memory with reading.",
+    )
+
+
+def khiops(record: Record, options: argparse.Namespace) -> None:
+    """Compare with Khiops on the same rows as CSV."""
+    import duckdb
+
+    from benchmarks.peers import environment, interpreter
+
+    python = interpreter("khiops", os.environ.get("DAMIER_PEER_PYTHON"))
+    if python is None:
+        print("Khiops is not installed: name its interpreter in DAMIER_PEER_PYTHON")
+        return
+    n_rows = 100_000 if options.quick else options.khiops_rows
+    pattern = write_parquet(_folder(options, f"rows{n_rows}"), n_rows)
+    path, small = _folder(options, f"rows{n_rows}.csv"), _folder(options, "small.csv")
+    for made, files in ((path, pattern), (small, write_parquet(_folder(options, "small"), 100_000))):
+        if not made.exists():
+            listed = ", ".join(f"x{j}" for j in range(COLUMNS))
+            duckdb.sql(f"COPY (SELECT {listed}, two FROM '{files}') TO '{made}' (HEADER)")
+    title = f"{n_rows:,} rows x 20 columns as CSV, two classes: intervals of each column"
+    columns = ["library", "CPU seconds", "of Damier's"]
+    program = (
+        "import sys, time; import damier; "
+        "fit = lambda path: damier.MODLDiscretizer(memory_limit=0).fit(path, 'two'); fit(sys.argv[2]); "
+        "began = time.process_time(); fit(sys.argv[1]); print(time.process_time() - began)"
+    )
+    own = subprocess.run(
+        [sys.executable, "-c", program, str(path), str(small)], capture_output=True, text=True, check=True
+    )
+    seconds = float(own.stdout)
+    record.row(title, columns, ["Damier", seconds, "1"])
+    with tempfile.TemporaryDirectory(prefix="damier-khiops-") as folder:
+        done = subprocess.run(
+            [python, "-W", "ignore", "-m", "benchmarks.khiops_large", str(path), "two", folder],
+            capture_output=True, text=True, check=True, env=environment(python),
+        )  # fmt: skip
+    line = next(line for line in done.stdout.splitlines() if line.startswith("RESULT "))
+    peer = json.loads(line.removeprefix("RESULT "))
+    record.row(title, columns, ["Khiops, its preparation alone", peer["cpu"], f"{peer['cpu'] / seconds:.1f}"])
+    record.close(title, "One core. Of Damier, reading the text and writing it as Parquet is included.")
+
+
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory(prefix="damier-engines-") as temporary:
         from benchmarks.elsewhere import spark, sql
 
-        parts = {"fits": fits, "growth": growth, "sql": sql, "spark": spark}
+        parts = {
+            "fits": fits,
+            "growth": growth,
+            "orders": orders,
+            "numbers": numbers,
+            "sql": sql,
+            "spark": spark,
+            "khiops": khiops,
+        }
         if "--rows" in sys.argv:
             parts = {"large": large}
         run(
@@ -231,6 +381,7 @@ if __name__ == "__main__":
             __doc__,
             parts,
             {
+                "--khiops-rows": {"type": int, "default": 10_000_000, "help": "rows of the part 'khiops'"},
                 "--rows": {"type": int, "help": "rows of the part 'large'"},
                 "--folder": {"default": temporary, "help": "where the files are written, and found again"},
             },
