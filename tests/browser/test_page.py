@@ -7,7 +7,8 @@ from html import escape
 import pytest
 
 from damier.report import render_page
-from damier.report.page import SCRIPTS, verbatim
+from damier.report.page import _TEMPLATES, SCRIPTS, verbatim
+from damier.report.scripts import _fewer, _lines, variables
 
 from .conftest import made_summary
 
@@ -25,6 +26,15 @@ def names(page):
 
 def test_scripts_together_are_small():
     assert len(verbatim(*SCRIPTS).encode()) <= 40_000
+
+
+def test_no_variable_has_a_name_of_the_browser(open_page):
+    page = open_page("<!doctype html><title>empty</title>")
+    for names in (SCRIPTS, ("core.js", "coclustering.js")):
+        texts = [(_TEMPLATES / name).read_text("utf-8") for name in names]
+        renamed = sorted(variables(_fewer(_lines("\n".join(texts)))))
+        assert len(renamed) > 50
+        assert page.evaluate("names => names.filter(name => name in window)", renamed) == []
 
 
 def test_the_sample_opens_and_reads(open_page, sample_page, sample_summary):

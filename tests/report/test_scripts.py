@@ -9,7 +9,7 @@ import subprocess
 import pytest
 
 from damier.report.page import SCRIPTS, verbatim
-from damier.report.scripts import compact
+from damier.report.scripts import _fewer, _lines, compact, variables
 
 
 @pytest.mark.parametrize(
@@ -49,6 +49,28 @@ def test_texts_of_the_page_s_scripts_are_whole(names):
     kept = verbatim(*names)
     for text in re.findall(r'"[^"\n]*"', re.sub(r"`[^`\n]*`|/[^/\n ]*/[a-z]*", "", code)):
         assert text in kept
+
+
+@pytest.mark.parametrize(
+    ("script", "found"),
+    [
+        ("const word = 1;\nf(word, `${word}`, ...word);", {"word"}),
+        ("const word = 1;\nf({ word });", set()),
+        ("const { word } = f;", set()),
+        ("const { a, word = 2 } = f;", set()),
+        ("const word = 1;\nf(a.word);", set()),
+        ("const word = 1;\nf(a?.word);", set()),
+        ("const word = 1;\nf({ word: 2 });", set()),
+        ("const word = 1;\nf({ a, word() {} });", set()),
+        ("f((word) => word + 1);", {"word"}),
+        ("f(word);", set()),
+        ("const a = 1, word = 2, [b, other] = f({ a: word });", {"word"}),
+        ("const f = () => { const a = 1, word = 2; };", {"f", "a", "word"}),
+        ("const name = 1;", set()),
+    ],
+)
+def test_words_that_are_always_variables(script, found):
+    assert variables(_fewer(_lines(script))) == found
 
 
 def test_they_still_parse(tmp_path):

@@ -128,8 +128,9 @@ def page_environment() -> Environment:
 @functools.cache
 def verbatim(*names: str) -> str:
     """Read styles or scripts of ours, without comments and indentation; templates mark only them as safe."""
-    texts = ((name, (_TEMPLATES / name).read_text(encoding="utf-8")) for name in names)
-    return "\n".join(compact(text) if name.endswith(".js") else _stripped(text) for name, text in texts)
+    texts = [(_TEMPLATES / name).read_text(encoding="utf-8") for name in names]
+    scripts = names[0].endswith(".js")
+    return compact("\n".join(texts)) if scripts else "\n".join(map(_stripped, texts))
 
 
 def _stripped(style: str) -> str:

@@ -1,19 +1,28 @@
-"""Scripts as a page holds them: without comments, and without characters that mean nothing.
+"""Scripts as a page holds them: without what means nothing, and with short names of variables.
 
 Texts, templates and regular expressions are kept as they are. Lines are joined only behind a sign after which
-a statement cannot end, or has ended.
+a statement cannot end, or has ended. A variable has a short name where its word is a variable everywhere:
+never a property, a key, or a name of the browser's.
 """
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator
+from itertools import product
+from string import ascii_lowercase
 
 # A slash after one of these begins a regular expression; after a name, a number or a bracket it divides.
 _BEFORE_REGEX = "(,=:[!&|?{};+-*%~^<>"
 _QUOTED = re.compile(r'"(?:[^"\\]|\\.)*"|' + r"'(?:[^'\\]|\\.)*'")
 _REGEX = re.compile(r"/(?![/*])(?:\[(?:[^\]\\]|\\.)*\]|[^/\\\[]|\\.)+/[a-z]*")
 _WORD = re.compile(r"[\w$]+")
+_NAME = re.compile(r"[A-Za-z_$][\w$]*")
+# What stands before the brace of a block; before other braces an object begins, or its pattern.
+_BEFORE_BLOCK = {")", ">", "else", "try", "catch", "finally", ";", "{", "}", "\n", ""}
+# Words that are also names of the browser's.
+_TAKEN = {"event", "find", "focus", "name", "open", "parent", "print", "scroll", "status", "stop", "top"}
 _SIGN = re.compile(r"\+\+|--|[^\w\s]")
 
 
@@ -38,9 +47,13 @@ def compact(script: str) -> str:
     ... }
     ... add();
     ... '''))
-    const add=(a,b)=>a+b,text=`${add(1,2)} is  3`,find=/a - b/g;if(text){const half=x=>x/2;half(- -1)}
-    add();
+    const aa=(a,b)=>a+b,ac=`${aa(1,2)} is  3`,find=/a - b/g;if(ac){const ab=x=>x/2;ab(- -1)}
+    aa();
     """
+    return _joined(_shorter(_fewer(_lines(script)))).rstrip("\n")
+
+
+def _lines(script: str) -> list[str]:
     tokens: list[str] = []
     for line in script.splitlines():
         found = list(_tokens(line.strip()))
@@ -49,7 +62,7 @@ def compact(script: str) -> str:
         if tokens and tokens[-1] not in "{;,([" and found[0] not in "})],":
             tokens.append("\n")
         tokens += found
-    return _joined(_fewer(tokens)).rstrip("\n")
+    return tokens
 
 
 def _tokens(line: str) -> Iterator[str]:
@@ -132,6 +145,42 @@ def _fewer(tokens: list[str]) -> list[str]:
         kept.append(token)
         at += 1
     return kept
+
+
+def variables(tokens: list[str]) -> set[str]:
+    """Find the words that are names of variables wherever they stand."""
+    declared, others = set(), set()
+    brackets = [""]  # those open: "(", "[", "${", "{" of a block, "{}" of an object
+    for at, token in enumerate(tokens):
+        last = tokens[at - 1] if at else ""
+        follows = tokens[at + 1] if at + 1 < len(tokens) else ""
+        if token[0] in ")]}" and len(brackets) > 1:
+            brackets.pop()
+        if token in ("(", "[") or token.endswith("${"):
+            brackets.append(token[-1])
+        elif token == "{":
+            brackets.append("{" if last in _BEFORE_BLOCK else "{}")
+        if not _NAME.fullmatch(token):
+            continue
+        spread = tokens[max(0, at - 3) : at] == [".", ".", "."]
+        key = brackets[-1] == "{}" and last in ("{", ",") and follows in (",", "}", "=", "(")
+        if (last == "." and not spread) or follows == ":" or key:
+            others.add(token)
+        listed = last == "," and follows == "=" and brackets[-1] in ("{", "")
+        if last in ("const", "let") or listed or tokens[at + 1 : at + 3] == ["=", ">"]:
+            declared.add(token)
+    return declared - others - _TAKEN
+
+
+def _shorter(tokens: list[str]) -> list[str]:
+    """Give variables names of two letters that occur nowhere else, the most frequent first."""
+    words = Counter(token for token in tokens if _NAME.fullmatch(token))
+    free = (name for pair in product(ascii_lowercase, repeat=2) if (name := "".join(pair)) not in words)
+    found = sorted((word for word in variables(tokens) if len(word) > 2), key=lambda w: (-words[w], w))
+    short = {
+        word: name for word, name in zip(found, free, strict=False) if name not in ("do", "if", "in", "of")
+    }
+    return [short.get(token, token) for token in tokens]
 
 
 def _joined(tokens: list[str]) -> str:

@@ -1,9 +1,8 @@
 // Coclusters: the block matrix between two trees whose branches fold, one by one or along the merges.
-damier.part("coclusters", () => {
-  const { $, data, make, draw, state, say, panel, save } = damier, count = new Intl.NumberFormat("en").format;
+part("coclusters", () => {
+  const count = new Intl.NumberFormat("en").format;
   const clean = document.documentElement.cloneNode(true);
   const sides = ["rows", "columns"], last = data.merges.length;
-  const sum = (list) => list.reduce((a, b) => a + b, 0);
 
   // ----- nodes: a cluster found ("r3", "c0") or a merge ("m12")
   const nodes = new Map(), roots = [], order = [[], []];

@@ -1,5 +1,5 @@
 // Curves of a class, and the handle: what the most probable rows hold, and what they are worth.
-damier.part("curves", () => {
+part("curves", () => {
   const held = data.worth, box = $("worth-panel"), SIDE = 240;
   if (!held || !box) return;
   const [top, cost, benefit, best, look] = [$("top"), $("cost"), $("benefit"), $("top-best"), box.querySelector(".look")];

@@ -1,6 +1,6 @@
 // The class that pairs, curves and a row look at is the one chosen above the variables; lists of the class "look"
 // follow it and it follows them. "looked" is told to the document.
-damier.part("class", () => {
+part("class", () => {
   const above = $("class");
   const tell = () => document.dispatchEvent(new Event("looked"));
   const follow = () => {
@@ -14,11 +14,12 @@ damier.part("class", () => {
     above.value = target.value;
     above.dispatchEvent(new Event("input", { bubbles: true }));
   });
-  damier.follow = () => above && state.on(["class"], follow);
+  // Once all sections are there to hear of it.
+  if (above) queueMicrotask(() => state.on(["class"], follow));
 });
 
 // The matrix of pairs, and the grid of the one that is opened.
-damier.part("pairs", () => {
+part("pairs", () => {
   const matrix = $("matrix");
   if (!data.pairs || !matrix) return;
   const { names, levels, own, grids } = data.pairs, lines = matrix.tBodies[0].rows, place = $("pair"), measure = $("cells"), look = place.querySelector(".look");

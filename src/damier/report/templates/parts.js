@@ -1,5 +1,5 @@
 // The parts of a variable: bars of a class by share, lift, evidence or counts; values found in groups; notes.
-damier.part("parts", () => {
+part("parts", () => {
   const bodies = [...$("variables").tBodies], chosen = $("class"), measure = $("measure");
   const percent = (p) => `${(100 * p).toFixed(1)}%`;
 
@@ -108,7 +108,7 @@ damier.part("parts", () => {
   copy.disabled = !Object.keys(notes).length;
   // The page as it came, with the notes in its data and, for readers without scripts, in its text.
   on(copy, "click", () => {
-    const page = damier.came();
+    const page = came();
     for (const old of page.querySelectorAll(".my-note")) old.remove();
     for (const body of page.querySelectorAll(".v")) {
       const text = notes[body.querySelector("th").textContent], cell = body.querySelector(".more > td");
@@ -119,11 +119,11 @@ damier.part("parts", () => {
       cell.prepend(line);
     }
     page.getElementById("data").textContent = JSON.stringify(data).replace(/</g, "\\u003c");
-    damier.save(`${data.name}-notes.html`, `<!doctype html>\n${page.documentElement.outerHTML}\n`, "text/html");
+    save(`${data.name}-notes.html`, `<!doctype html>\n${page.documentElement.outerHTML}\n`, "text/html");
     unsaved = false;
     say("A copy with your notes was saved");
   });
-  addEventListener("beforeunload", (event) => { if (unsaved) event.preventDefault(); });
+  on(window, "beforeunload", (event) => { if (unsaved) event.preventDefault(); });
   const enhance = (body) => {
     show(body);
     if (body.enhanced) return;
@@ -163,7 +163,7 @@ damier.part("parts", () => {
     panel(cell, {
       name: () => `${data.name}-${name}`,
       table: () => {
-        if (!data.totals) return damier.rows(cell.querySelector(".parts"));
+        if (!data.totals) return seenRows(cell.querySelector(".parts"));
         const head = cell.querySelector(".parts th").textContent;
         const counts = countsOf(body), rows = [...cell.querySelectorAll(".parts > tbody > tr")].filter((row) => row.cells.length > 2);
         const known = [...names.keys()].filter((k) => counts.every((row) => row[k] !== undefined));
@@ -172,7 +172,7 @@ damier.part("parts", () => {
     });
     grow();
   };
-  document.addEventListener("opened", (event) => enhance(event.target));
+  on(document, "opened", (event) => enhance(event.target));
   for (const body of bodies) if (body.classList.contains("open")) enhance(body);
 
   const target = document.querySelector(".target");
@@ -180,7 +180,7 @@ damier.part("parts", () => {
     name: () => `${data.name}-${data.target}`,
     table: () => (data.totals ? [["class", "rows"], ...totals.map((n, j) => [names[j], n])] : [...target.querySelectorAll("li:not(.tool)")].map((line) => [...line.querySelectorAll("span, b")].map((one) => one.textContent))),
   });
-  panel($("all"), { name: () => `${data.name}-variables`, table: () => damier.rows($("variables")).filter((row) => row.length > 4).map((row) => row.slice(0, 5)) });
+  panel($("all"), { name: () => `${data.name}-variables`, table: () => seenRows($("variables")).filter((row) => row.length > 4).map((row) => row.slice(0, 5)) });
 
   tip("svg.bar", (bar, event) => {
     const counts = bar.dataset.n.split(" ").map(Number), total = sum(counts);

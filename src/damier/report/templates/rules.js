@@ -1,5 +1,5 @@
 // The rules of the grid: sorted, of a class, copied as SQL and as Python.
-damier.part("rules", () => {
+part("rules", () => {
   const held = data.rules, table = $("rules-table"), above = $("class"), more = $("rules-every"), hidden = $("rules-hidden");
   if (!held || !table) return;
   const [body, later] = table.tBodies, heads = [...table.tHead.rows[0].cells], FEW = body.rows.length;

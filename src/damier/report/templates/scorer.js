@@ -1,5 +1,5 @@
 // A row to try: parts chosen or a line pasted, looked up in the naive Bayes that the page holds.
-damier.part("row", () => {
+part("row", () => {
   const held = data.row, box = $("try");
   if (!held || !box) return;
   const { prior, columns, variables, merged } = held, names = held.classes || data.classes, look = box.querySelector(".look"), line = $("row-line"), said = $("row-said"), words = $("row-words");
@@ -23,13 +23,13 @@ damier.part("row", () => {
     const place = v.groups.findIndex((group) => group.includes(text) || group.includes(plain));
     return place < 0 ? `“${plain}” was never seen` : place;
   };
-  const part = (one) => typeof one === "number";
+  const isPart = (one) => typeof one === "number";
 
   const chance = (p) => (p < 0.0005 ? "<0.1%" : p > 0.9995 ? ">99.9%" : `${(100 * p).toFixed(1)}%`);
   const bar = (i, x, width, label) => draw("svg", { class: "one", role: "img", "aria-label": label }, draw("rect", { class: "track", width: "100%" }), draw("rect", { class: names.length > 10 ? "k0" : merged && i === data.shown.length ? "ko" : `k${i}`, x: `${x}%`, width: `${width}%` }));
   const show = () => {
     // The scores of the first class are zero, and not held.
-    const evidence = given.map((one, k) => { const v = variables[k], found = one !== null && ((part(one) && v.part_scores) || v.scores)[part(one) ? one : placeOf(v, one)]; return found ? [0, ...found] : null; });
+    const evidence = given.map((one, k) => { const v = variables[k], found = one !== null && ((isPart(one) && v.part_scores) || v.scores)[isPart(one) ? one : placeOf(v, one)]; return found ? [0, ...found] : null; });
     const scores = prior.map((x, j) => x + sum(evidence.map((one) => (one ? one[j] : 0)))), raised = scores.map((x) => Math.exp(x - Math.max(...scores))), shares = raised.map((x) => x / sum(raised));
     const order = names.map((_, j) => j).sort((a, b) => shares[b] - shares[a]);
     const j = look.value === "" ? order[0] : merged ? look.selectedIndex - 1 : Number(look.value), other = order.find((one) => one !== j);
@@ -43,8 +43,8 @@ damier.part("row", () => {
       cells[3].className = `n ${v > 0 ? "up" : v < 0 ? "down" : ""}`;
       // A value of a line is an option of its own.
       list.querySelector(".own")?.remove();
-      if (one !== null && !part(one)) list.append(make("option", { class: "own", value: "own" }, missing(one) ? "missing" : one));
-      list.value = one === null ? "" : part(one) ? one : "own";
+      if (one !== null && !isPart(one)) list.append(make("option", { class: "own", value: "own" }, missing(one) ? "missing" : one));
+      list.value = one === null ? "" : isPart(one) ? one : "own";
     });
   };
   const changed = () => {
@@ -68,7 +68,7 @@ damier.part("row", () => {
       const classes = [...$("class").options].map((one) => one.text), read = ways.map((named, i) => {
         const wrong = [], found = variables.map((v) => {
           const cell = cells[named.indexOf(v.name)], place = cell === undefined ? "" : placeOf(v, cell);
-          if (part(place)) return cell;
+          if (isPart(place)) return cell;
           if (place) wrong.push(`${v.name}: ${place}`);
           return null;
         });
@@ -89,9 +89,8 @@ damier.part("row", () => {
   state.on(["row"], () => {
     let asked = {};
     try { asked = Object.fromEntries(JSON.parse(state.get("row"))); } catch { /* not a row */ }
-    given = variables.map(({ name }) => (part(asked[name]) || typeof asked[name] === "string" ? asked[name] : null));
+    given = variables.map(({ name }) => (isPart(asked[name]) || typeof asked[name] === "string" ? asked[name] : null));
     show();
   });
   show();
 });
-damier.part("class", damier.follow);

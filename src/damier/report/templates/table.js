@@ -1,5 +1,5 @@
 // The table of variables: sort, find, open.
-damier.part("table", () => {
+part("table", () => {
   const table = $("variables"), bodies = [...table.tBodies], heads = [...table.tHead.rows[0].cells];
   const find = $("find"), type = $("type"), informative = $("informative"), openAll = $("open-all");
 
