@@ -252,6 +252,28 @@ def test_a_smooth_trend_is_learned_better_from_all_partitions():
     assert apart["posterior"] < 0.75 * apart["best"]
 
 
+def test_elements_of_several_values_cost_little(monkeypatch):
+    """At most 200 elements in place of 1,500 values: what the guide says is lost."""
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=1500)
+    truth = 1 / (1 + np.exp(-1.5 * np.sin(2 * x)))
+    y = rng.random(1500) < truth
+
+    def shares():
+        return NaiveBayesClassifier(averaging=None).fit({"x": x}, y).predict_proba({"x": x})[:, 1]
+
+    def loss(share):
+        return -(truth * np.log(share) + (1 - truth) * np.log(1 - share)).mean()
+
+    coarse = shares()
+    monkeypatch.setattr("damier.fit.averaged._MOST_ELEMENTS", 1500)
+    monkeypatch.setattr("damier.fit.averaged._MOST_CELLS", 1500 * 2)
+    fine = shares()
+    assert 0 < np.abs(coarse - fine).mean() < 0.008
+    assert np.abs(coarse - fine).max() < 0.14
+    assert loss(coarse) - loss(fine) < 0.002
+
+
 def test_a_constant_target_is_refused():
     with pytest.raises(ValueError, match="constant"):
         NaiveBayesClassifier().fit([[1.0], [2.0]], ["yes", "yes"])
