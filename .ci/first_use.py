@@ -5,9 +5,11 @@
 """
 
 import inspect
+import json
 import sys
 from pathlib import Path
 
+import duckdb
 import numpy as np
 from numba.core import event
 
@@ -45,7 +47,7 @@ def counts(n=150):
 
 
 def fits():
-    """Yield a name and a fitted estimator for every estimator there is."""
+    """Yield a name and a fitted estimator, for every estimator there is and what else compiles."""
     for name in sorted(damier.__all__):
         estimator = getattr(damier, name)
         if not inspect.isclass(estimator):
@@ -65,12 +67,51 @@ def fits():
             if name == "DataGridClustering":
                 X, y = {**X, "class": y}, None
             yield f"{name}, {n_classes} classes", estimator().fit(X, y)
+            if name.startswith("MODL"):
+                number = np.arange(333.0) % 71 + 9 * X.get("rank", np.zeros(333))
+                yield f"{name}, numeric target", estimator().fit(X, number)
+    yield from settings()
+
+
+def settings():
+    """Yield what takes other kernels than the defaults do."""
+    for n_classes in (2, 3):
+        X, y = columns(n_classes)
+        twice = 1 + np.arange(y.size) % 2
+        partly = np.where(np.arange(y.size) % 3, y, None)
+        for name in ("MODLEncoder", "NaiveBayesClassifier"):
+            estimator = getattr(damier, name)
+            yield f"{name}, weights, {n_classes}", estimator().fit(X, y, sample_weight=twice)
+            yield f"{name}, class groups, {n_classes}", estimator(group_classes=True).fit(X, y)
+            for how in ("criterion", "bounds"):
+                yield f"{name}, {how}, {n_classes}", estimator(semi_supervised=how).fit(X, partly)
+            table = duckdb.sql(
+                f"SELECT (hash(i) % 99991)::DOUBLE AS x, (i % 7)::VARCHAR AS c, (i % {n_classes})::INT AS y "
+                "FROM range(150_000) t(i)"
+            )
+            yield f"{name}, counted, {n_classes}", estimator(memory_limit="1MB").fit(table, "y")
+        for given in ({"pairs": "auto"}, {"averaging": "compression"}, {"averaging": None}):
+            yield f"{given}, {n_classes}", damier.NaiveBayesClassifier(**given).fit(X, y)
+        yield f"weights, {n_classes}", damier.DataGridClassifier().fit(X, y, sample_weight=twice)
+
+
+def reports():
+    """Yield the names and figures of reports, of classes and of numbers."""
+    for n_classes in (2, 3):
+        X, y = columns(n_classes)
+        yield f"report, {n_classes} classes", damier.explore(X, y, grid_seconds=60.0).to_dict()
+        yield f"pairs, {n_classes} classes", damier.rank_pairs(X, y, backend="dict")
+        posterior = damier.bound_posterior(np.nan_to_num(X["weight"]), y == y[0])
+        yield f"bounds, {n_classes} classes", posterior.to_dict()
+    number = np.nan_to_num(X.pop("weight"))
+    yield "report, number", damier.explore(X, number, grid_seconds=60.0).to_dict()
 
 
 def main(path, compiling):
     if not compiling:
         event.register("numba:compile", Refusal())
     models = [f"{name}: {dumps(fitted)}\n" for name, fitted in fits()]
+    models += [f"{name}: {json.dumps(found, default=str)}\n" for name, found in reports()]
     Path(path).write_text("".join(models), encoding="utf-8")
     print(f"{len(models)} models, {'compiled here' if compiling else 'nothing compiled'}")
 

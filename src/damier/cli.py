@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
+from damier.commands.common import announce_compiling
 from damier.version import __version__
 
 # What each does, in its first line of help. Its module is loaded when it is called, not to be listed.
@@ -43,6 +44,7 @@ class _Commands(TyperGroup):
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Find the command that is called."""
         name, command, rest = super().resolve_command(ctx, args)
+        announce_compiling()
         return name, None if command is None else load_command(str(command.name)), rest
 
 

@@ -120,6 +120,7 @@ FITTED = {
     "MODLGrouper": {"encode": "onehot"},
     "DataGridClustering": {"effort": 1},
     "BallPartitionClassifier": {},
+    "NaiveBayesClassifier pairs": {"pairs": "auto"},
     "NaiveBayesRegressor": {},
     "DataGridRegressor": {"effort": 1},
 }

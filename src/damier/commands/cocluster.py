@@ -131,30 +131,24 @@ def cocluster(
         names, pairs = _names([column.name for column in source.columns], rows, columns, counts), source
 
     from damier.deploy.json import dumps
-    from damier.estimators.coclustering import Coclustering
     from damier.report import render_coclustering, summarize_coclustering
     from damier.report.made import how_made
 
-    search = Coclustering(
-        counts=names[2], time_limit=time_limit, random_state=seed, n_jobs=n_jobs, memory_limit=memory
-    )
     with data_problems(), _shown(progress) as show:
-        search.fit(pairs, names[:2], progress=show)
+        found, ended = _search(pairs, names, memory, time_limit, seed, n_jobs, show)
     console = Console()
-    model = search.model_.simplify(*most)
-    if model.cells.shape != search.model_.cells.shape:
-        found = " x ".join(map(str, search.model_.cells.shape))
+    model = found.simplify(*most)
+    if model.cells.shape != found.cells.shape:
+        before = " x ".join(map(str, found.cells.shape))
         kept = " x ".join(map(str, model.cells.shape))
         console.print(
-            f"{found} clusters merged to {kept}, which keep {model.information:.0%} of the information."
+            f"{before} clusters merged to {kept}, which keep {model.information:.0%} of the information."
         )
     saved, model = model, _with_names(model, named)
     for axis in ("rows", "columns"):
         console.print(_clusters_table(model, axis))
-    if search.search_ended_ != "complete":
-        console.print(
-            f"The search ended early ({search.search_ended_}): this is the best found so far.", style="yellow"
-        )
+    if ended != "complete":
+        console.print(f"The search ended early ({ended}): this is the best found so far.", style="yellow")
     made = how_made(typed_command(context), time.monotonic() - started)
     write(page, render_coclustering(summarize_coclustering(model, printable(file.name)), made=made))
     written = Text("\nPage written to ").append(printable(page), style="bold")
@@ -166,6 +160,37 @@ def cocluster(
         write(json_output, dumps(saved))
         written.append(", model to ").append(printable(json_output), style="bold")
     console.print(written, soft_wrap=True)
+
+
+def _search(
+    pairs: Any,
+    names: Sequence[str | None],
+    memory: str,
+    time_limit: float | None,
+    seed: int,
+    n_jobs: int,
+    progress: ProgressCallback | None,
+) -> tuple[CoclusteringModel, str]:
+    """Do what `damier.Coclustering` does, without scikit-learn, and say how the search ended."""
+    import numpy as np
+
+    from damier.fit.coclusters import fit_coclustering
+    from damier.intake import Table
+    from damier.intake.counts import count_pairs
+    from damier.intake.engines.source import memory_bytes, read_pairs
+    from damier.search.run import Run, count_threads
+
+    if isinstance(pairs, Table):
+        if pairs.n_rows == 0:
+            raise ValueError("the table has no rows")
+        counts, sides = count_pairs(pairs, names[2])
+    else:
+        counts, sides = read_pairs(pairs, [str(name) for name in names[:2]], names[2], memory_bytes(memory))
+    run = Run(count_threads(n_jobs), time_limit, progress)
+    # The seed that Coclustering(random_state=seed) searches with.
+    drawn = int(np.random.RandomState(seed).randint(2**31 - 1))
+    model = run.call(fit_coclustering, counts, sides, names[2], seed=drawn, effort=None, run=run)
+    return model, run.ended
 
 
 def _source(file: Path, reading: Any, memory: str, n_jobs: int) -> Source | None:

@@ -259,14 +259,9 @@ def writing(path: Path) -> Iterator[None]:
 def show_progress(enabled: bool) -> Show:
     """Return what shows the progress of a search: a bar, or nothing where the error stream is no terminal."""
     console = Console(stderr=True)
-    announced = False
 
     @contextmanager
     def show(text: str, total: int) -> Iterator[ProgressCallback | None]:
-        nonlocal announced
-        if not announced:
-            announced = True
-            _announce_compiling(console)
         if not (enabled and console.is_terminal):
             yield None
             return
@@ -289,16 +284,16 @@ def show_progress(enabled: bool) -> Show:
     return show
 
 
-def _announce_compiling(console: Console) -> None:
+def announce_compiling() -> None:
     """Say what is going on when the first function has to be compiled, and how long that takes."""
-    from damier.search.run import on_compiling
+    from damier.search.compiling import on_compiling
 
-    said: list[bool] = []
+    said: list[str] = []
 
-    def say() -> None:
+    def say(name: str) -> None:
         if not said:
-            said.append(True)
-            console.print(
+            said.append(name)
+            Console(stderr=True).print(
                 "Compiling for this machine, once: some 20 seconds. 'damier warm' compiles all there is.",
                 style="dim",
                 soft_wrap=True,

@@ -154,6 +154,22 @@ def report(
         table = read(file, **reading) if large is None else large.table
 
     from damier.intake import NumericTarget
+
+    if large is None:
+        column = _target_name(table, target)
+        table = _labeled(table, column, missing_target)
+    with data_problems():
+        explained: Target | NumericTarget
+        if large is None:
+            explained, inputs = _target(table, column, target_type), table.drop(column)
+        else:
+            explained, inputs, column = large.target, table, str(target)
+        if inputs.n_columns == 0:
+            raise ValueError(f"the table has no column beside the target {column!r}")
+    if grid > 0 and not isinstance(explained, NumericTarget):
+        from damier.commands.workload import compile_beside
+
+        compile_beside()
     from damier.report import (
         analyze,
         analyze_number,
@@ -178,17 +194,7 @@ def report(
         if hidden > 0:
             console.print(f"... and {hidden:,} more on the page", style="dim")
 
-    if large is None:
-        column = _target_name(table, target)
-        table = _labeled(table, column, missing_target)
     with data_problems():
-        explained: Target | NumericTarget
-        if large is None:
-            explained, inputs = _target(table, column, target_type), table.drop(column)
-        else:
-            explained, inputs, column = large.target, table, str(target)
-        if inputs.n_columns == 0:
-            raise ValueError(f"the table has no column beside the target {column!r}")
         options: dict[str, Any] = {
             "dataset": name,
             "target_name": column,
@@ -295,7 +301,7 @@ def _target(table: Table, name: str, target_type: TargetType) -> Target | Numeri
     import numpy as np
 
     from damier.intake import NumericColumn, NumericTarget
-    from damier.report.explore import explored_target
+    from damier.intake.target import explored_target
 
     column = table[name]
     if isinstance(column, NumericColumn):

@@ -129,6 +129,13 @@ def _numeric_target() -> None:
     DataGridRegressor(effort=1).fit(inputs, number)
 
 
+def _polish() -> None:
+    """Do what `compile_beside` has done in another process."""
+    from damier.search.grid.search import polish_tiny_table
+
+    polish_tiny_table()
+
+
 def _grids() -> None:
     from damier import DataGridClassifier, rank_pairs
 
@@ -201,6 +208,7 @@ def _report() -> None:
 # In this order one process warms first what a report needs.
 JOBS: dict[str, Callable[[], None]] = {
     "columns": _columns,
+    "polish": _polish,
     "grids": _grids,
     "naive Bayes": _bayes,
     "report": _report,
@@ -216,8 +224,44 @@ JOBS: dict[str, Callable[[], None]] = {
 # Jobs shared between two processes, so that both have about as much to compile and little in common.
 SHARES = (
     ("columns", "naive Bayes", "numeric target", "sources", "balls"),
-    ("grids", "report", "LINF", "clusters", "coclusters"),
+    ("polish", "grids", "report", "LINF", "clusters", "coclusters"),
 )
+
+
+def compile_beside() -> None:
+    """Have the largest kernels of a grid compiled by another process, while this one does the columns.
+
+    Nothing is done where they are on file, or on a single core. Whoever needs one of them waits for it.
+    """
+    import atexit
+    import subprocess
+    import sys
+    import time
+
+    from damier.search import packaged
+    from damier.search.compiling import on_compiling
+    from damier.search.grid.axes import polish
+    from damier.search.grid.merge import _merge_cells
+    from damier.search.grid.state import load_parts
+    from damier.search.run import count_threads
+
+    kernels = {packaged.name_of(k.py_func): k._cache for k in (load_parts, polish, _merge_cells)}
+    if count_threads(-1) < 2 or all(cache.known for cache in kernels.values()):
+        return
+    process = subprocess.Popen(
+        [sys.executable, "-m", "damier.commands.workload", "polish"],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    atexit.register(process.kill)
+
+    def wait(name: str) -> bool:
+        while name in kernels and process.poll() is None and not kernels[name].known:
+            time.sleep(0.02)
+        return name in kernels
+
+    on_compiling.append(wait)
 
 
 def kernel_names() -> set[str]:
@@ -235,10 +279,13 @@ def kernel_names() -> set[str]:
 
 def main(names: list[str]) -> None:
     """Run jobs, write the name of each when it is done, then the number of functions compiled."""
-    from damier.search.run import on_compiling
+    import gc
 
-    compiled: list[None] = []
-    on_compiling.append(lambda: compiled.append(None))
+    gc.set_threshold(100_000, 50, 100)  # as in damier.__main__
+    from damier.search.compiling import on_compiling
+
+    compiled: list[str] = []
+    on_compiling.append(compiled.append)
     run(names, done=lambda name: print(name, flush=True))  # noqa: T201
     print(len(compiled))  # noqa: T201
 

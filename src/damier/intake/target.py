@@ -493,3 +493,18 @@ def _class_array(categories: tuple[Any, ...], dtype: np.dtype[Any] | None) -> np
     classes = np.empty(len(categories), dtype=object)
     classes[:] = categories
     return classes
+
+
+def explored_target(y: Any, kind: TargetType = "auto", name: str = "y") -> Target | NumericTarget:
+    """Read a target and decide what it is: a number, or classes.
+
+    >>> from damier.intake.target import explored_target
+    >>> explored_target([0.5, 1.5, 0.5]).n_distinct, explored_target([1, 2, 1]).n_classes
+    (2, 2)
+    """
+    if kind == "number" or (kind == "auto" and is_fractional(y)):
+        return read_numbers(y, name)
+    target = read_target(y, name=name)
+    if kind == "auto" and looks_like_number(target) is not None:
+        return read_numbers(y, name)
+    return target

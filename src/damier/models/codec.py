@@ -451,7 +451,7 @@ def _decode_model(plain: Any, cls: type[M], path: str) -> M:
 
 def _decode(plain: Any, hint: Any, path: str, *, extended: bool = False) -> Any:
     """Read what a field, or a part of it, holds."""
-    origin, arguments = get_origin(hint), get_args(hint)
+    origin, arguments = _taken_apart(hint)
     if origin is Annotated:
         value = _decode(plain, arguments[0], path, extended=_extended in arguments)
         for check in arguments[1:]:
@@ -478,6 +478,20 @@ def _decode(plain: Any, hint: Any, path: str, *, extended: bool = False) -> Any:
     return _decode_scalar(plain, hint, path, extended)
 
 
+@cache
+def _taken_apart(hint: Any) -> tuple[Any, tuple[Any, ...]]:
+    return get_origin(hint), get_args(hint)
+
+
+def _sound(plain: list[Any], hint: Any) -> bool:
+    """Whether all are whole numbers that need not be looked at one by one."""
+    base, checks = (hint.__origin__, hint.__metadata__) if get_origin(hint) is Annotated else (hint, ())
+    if base is not int or set(map(type, plain)) != {int}:
+        return False
+    ends = min(plain), max(plain)  # what is checked of a number is its range
+    return ends[0] >= -(2**63) and ends[1] < 2**63 and not any(check(end) for check in checks for end in ends)
+
+
 def _decode_union(plain: Any, options: tuple[Any, ...], path: str) -> Any:
     if plain is None and type(None) in options:
         return None
@@ -497,6 +511,8 @@ def _decode_tuple(plain: Any, hints: tuple[Any, ...], path: str) -> tuple[Any, .
     if not isinstance(plain, list):
         _refuse(path, f"a list is expected, got {_shown(plain)}")
     if hints[-1] is Ellipsis:
+        if _sound(plain, hints[0]):
+            return tuple(plain)
         return tuple(_decode(one, hints[0], f"{path}[{i}]") for i, one in enumerate(plain))
     if len(plain) != len(hints):
         _refuse(path, f"{len(plain)} values where {len(hints)} are expected")

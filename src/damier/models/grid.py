@@ -31,6 +31,9 @@ from damier.models.codec import (
 from damier.models.notebook import bar_table, class_bar, counted, level_bar
 from damier.models.partition import IntervalPartition, Partition
 
+# Combinations of parts whose shares an ensemble keeps per grid, when it is asked for single rows.
+_MOST_KNOWN = 10_000
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class GridCells(Model):
@@ -222,7 +225,7 @@ class DataGrid(ClassifierModel):
         """
         values = row_values(X, self.variables)
         if values is not None:
-            return self._row_shares(values)[None].copy()
+            return self._row_shares(dict(zip(self.variables, values, strict=True)))[None].copy()
         parts = self.find_parts(X)
         # an index of -1 picks the last row
         rows: FloatArray = np.vstack([self.probabilities, self.shares])
@@ -234,27 +237,35 @@ class DataGrid(ClassifierModel):
         return proba
 
     @cached_property
-    def _cell_at(self) -> dict[tuple[int, ...], int]:
+    def cell_at(self) -> dict[tuple[int, ...], int]:
+        """Number of the cell of each combination of parts that has rows."""
         return {tuple(parts): cell for cell, parts in enumerate(self.cells.parts.tolist())}
 
     @cached_property
-    def _row_axes(self) -> list[tuple[Any, tuple[float, ...] | None]]:
-        """The partitions, with the bounds of those of plain numbers: an ensemble asks hundreds per row."""
+    def row_axes(self) -> list[tuple[str, tuple[float, ...] | None, int, Partition]]:
+        """Names and partitions, those of plain numbers with bounds and first part: an ensemble asks many."""
         return [
-            (p, p.bounds if isinstance(p, IntervalPartition) and p.kind == "number" else None)
-            for p in self.partitions.values()
+            (name, p.bounds, int(p.missing_alone), p)
+            if isinstance(p, IntervalPartition) and p.kind == "number"
+            else (name, None, 0, p)
+            for name, p in self.partitions.items()
         ]
 
-    def _row_shares(self, values: Sequence[Any]) -> FloatArray:
-        """Class probabilities of one row, given the values of the selected variables."""
-        found = []
-        for (partition, bounds), value in zip(self._row_axes, values, strict=True):
-            if bounds is not None and type(value) is float and value == value:
-                found.append(bisect_left(bounds, value) + partition.missing_alone)
-            else:
-                found.append(partition.part_of(value))
-        parts = tuple(found)
-        cell = self._cell_at.get(parts)
+    def row_parts(self, row: Mapping[str, Any]) -> tuple[int, ...]:
+        """Part of one row on each selected variable."""
+        return tuple(
+            [
+                bisect_left(bounds, value) + first
+                if bounds is not None and type(value := row[name]) is float and value == value
+                else partition.part_of(row[name])
+                for name, bounds, first, partition in self.row_axes
+            ]
+        )
+
+    def _row_shares(self, row: Mapping[str, Any]) -> FloatArray:
+        """Class probabilities of one row."""
+        parts = self.row_parts(row)
+        cell = self.cell_at.get(parts)
         if cell is not None:
             probabilities: FloatArray = self.probabilities[cell]
             return probabilities
@@ -424,11 +435,29 @@ class GridEnsemble(ClassifierModel):
         scaled: FloatArray = sharp / sharp.sum(axis=1, keepdims=True)
         return scaled
 
+    @cached_property
+    def _row_plan(self) -> list[tuple[DataGrid, float, dict[tuple[int, ...], list[float]], list[float]]]:
+        """Grids with their weights, and their weighted shares: of each cell, and of an empty one."""
+        plan = []
+        for grid, weight in zip(self.grids, self.weights.tolist(), strict=True):
+            if weight > 0.0:
+                held = (weight * grid.probabilities).tolist()
+                known = {parts: held[cell] for parts, cell in grid.cell_at.items()}
+                plan.append((grid, weight, known, (weight * grid.shares).tolist()))
+        return plan
+
     def _row_mean(self, row: Mapping[str, Any]) -> FloatArray:
-        proba = np.zeros(len(self.classes))
-        for grid, weight in zip(self.grids, self.weights, strict=True):
-            proba += weight * grid._row_shares([row[name] for name in grid.partitions])
-        return self._sharpened(proba[None])
+        # Numbers of Python: the same sums as in a table, without hundreds of arrays of a few of them.
+        sums = [0.0] * len(self.classes)
+        for grid, weight, known, empty in self._row_plan:
+            parts = grid.row_parts(row)
+            shares = known.get(parts, empty)
+            if shares is empty and min(parts, default=0) < 0:  # a category never seen
+                shares = (weight * grid.shares_given(np.array(parts))).tolist()
+                if len(known) < _MOST_KNOWN:
+                    known[parts] = shares
+            sums = [total + share for total, share in zip(sums, shares, strict=True)]
+        return self._sharpened(np.array([sums]))
 
 
 def unused_name(name: str, columns: Mapping[str, Any]) -> str:

@@ -8,18 +8,10 @@ import os
 import time
 from typing import Any
 
-from damier.intake import (
-    NumericTarget,
-    TargetType,
-    is_fractional,
-    looks_like_number,
-    read_numbers,
-    read_table,
-    read_target,
-)
+from damier.intake import NumericTarget, TargetType, read_table
 from damier.intake.frames import make_frame
 from damier.intake.printable import printable
-from damier.intake.table import Target
+from damier.intake.target import explored_target
 from damier.intake.writing import write_text
 from damier.report.analysis import analyze
 from damier.report.made import Made, how_made
@@ -158,17 +150,3 @@ def explore(
         n_threads=count_threads(n_jobs),
     )
     return Report(summary, table.library, how_made(command, time.monotonic() - started))
-
-
-def explored_target(y: Any, kind: TargetType = "auto", name: str = "y") -> Target | NumericTarget:
-    """Read a target and decide what it is: a number, or classes.
-
-    >>> explored_target([0.5, 1.5, 0.5]).n_distinct, explored_target([1, 2, 1]).n_classes
-    (2, 2)
-    """
-    if kind == "number" or (kind == "auto" and is_fractional(y)):
-        return read_numbers(y, name)
-    target = read_target(y, name=name)
-    if kind == "auto" and looks_like_number(target) is not None:
-        return read_numbers(y, name)
-    return target

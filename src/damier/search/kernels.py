@@ -22,8 +22,8 @@ from numba.core.runtime import rtsys
 
 from damier.criteria import log_factorials
 from damier.search import packaged
+from damier.search.compiling import on_compiling
 from damier.search.lowering import ALLOCATING, BARE, LOWERED
-from damier.search.run import on_compiling
 
 IntArray = npt.NDArray[np.int64]
 CodeArray = npt.NDArray[np.int32]
@@ -69,17 +69,30 @@ class _Cache(NullCache):  # type: ignore[misc]
         with contextlib.suppress(Exception):  # a file that does not fit after all
             held = packaged.find(self.function, sig)
             found = None if held is None else CompileResult._rebuild(target_context, *held)
-        if found is None and self._disk is not None:
-            try:
-                found = self._disk._load_overload(sig, target_context)
-            except Exception as error:  # a damaged pickle raises anything
-                _warn_once(error)
-                with contextlib.suppress(Exception):
-                    self._disk.flush()  # or it could not be saved again either
         if found is None:
-            for call in on_compiling:
-                call()
+            found = self._on_disk(sig, target_context)
+        if found is None:
+            told = [call(packaged.name_of(self.function)) for call in on_compiling]
+            found = self._on_disk(sig, target_context) if any(told) else None
         return found
+
+    def _on_disk(self, sig: Any, target_context: Any) -> Any:
+        if self._disk is None:
+            return None
+        try:
+            return self._disk._load_overload(sig, target_context)
+        except Exception as error:  # a damaged pickle raises anything
+            _warn_once(error)
+            with contextlib.suppress(Exception):
+                self._disk.flush()  # or it could not be saved again either
+        return None
+
+    @property
+    def known(self) -> bool:
+        """Whether some compiled form of the function is on file."""
+        with contextlib.suppress(Exception):
+            return packaged.holds(self.function) or bool(self._disk._cache_file._load_index())
+        return False
 
     def save_overload(self, sig: Any, data: Any) -> None:
         """Keep a compiled function, if it can be kept."""

@@ -50,7 +50,7 @@ def _pipeline() -> type:
     from numba.core.codegen import JITCodeLibrary
     from numba.core.compiler import CompilerBase, DefaultPassBuilder
     from numba.core.compiler_machinery import register_pass
-    from numba.core.typed_passes import NativeLowering
+    from numba.core.typed_passes import NativeLowering, NopythonRewrites
 
     for name in ("_get_module_for_linking", "_finalize_dynamic_globals", "_ensure_finalized"):
         getattr(JITCodeLibrary, name)
@@ -85,7 +85,10 @@ def _pipeline() -> type:
         def define_pipelines(self) -> list[Any]:
             pipeline = DefaultPassBuilder.define_nopython_pipeline(self.state)
             pipeline.passes[:] = [
-                (LoweringOnly if step is NativeLowering else step, why) for step, why in pipeline.passes
+                (LoweringOnly if step is NativeLowering else step, why)
+                for step, why in pipeline.passes
+                # Whole arrays are not computed with where none can be allocated.
+                if step is not NopythonRewrites or self.state.flags.nrt
             ]
             pipeline.finalize()
             return [pipeline]

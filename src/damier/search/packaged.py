@@ -64,9 +64,14 @@ def stamp() -> str:
     return digest.hexdigest()
 
 
+def name_of(function: Callable[..., Any]) -> str:
+    """Name a kernel."""
+    return f"{function.__module__}.{function.__qualname__}"
+
+
 def key_of(function: Callable[..., Any], signature: Any) -> tuple[str, str]:
     """Name a kernel and the types of its arguments."""
-    return f"{function.__module__}.{function.__qualname__}", str(signature)
+    return name_of(function), str(signature)
 
 
 def write(path: Path, results: Mapping[tuple[str, str], bytes]) -> None:
@@ -119,3 +124,9 @@ def find(function: Callable[..., Any], signature: Any) -> Any:
         return None
     first, size = start + place[0], place[1]
     return pickle.loads(held[first : first + size])
+
+
+def holds(function: Callable[..., Any]) -> bool:
+    """Whether the file of this machine has a kernel, for arguments of some types."""
+    opened = _opened()
+    return opened is not None and any(name == name_of(function) for name, _ in opened[0])

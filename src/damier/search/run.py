@@ -50,9 +50,6 @@ class Progress:
 
 ProgressCallback = Callable[[Progress], None]
 
-# Called before a kernel is compiled, because no file holds it: the command line says so.
-on_compiling: list[Callable[[], None]] = []
-
 
 def count_threads(n_jobs: int | None) -> int:
     """Return the number of threads that ``n_jobs`` asks for: None is 1, -1 all cores, -2 all but one.

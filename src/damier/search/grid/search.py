@@ -198,12 +198,25 @@ def compile_kernels(n_classes: int, run: Run) -> None:
         run.start_clock()
 
 
-@functools.cache
-def _search_tiny_table(n_classes: int) -> None:
+def _tiny_table() -> tuple[list[AxisCodes], CodeArray]:
     rows = np.arange(32, dtype=np.int32)
     axes = [AxisCodes(rows % 8, 8, False), AxisCodes(rows // 8, 4, True), AxisCodes(rows % 3, 3, False)]
-    classes = ((rows % 8 > 3) ^ (rows // 8 > 1)).astype(np.int32)
+    return axes, ((rows % 8 > 3) ^ (rows // 8 > 1)).astype(np.int32)
+
+
+def polish_tiny_table() -> None:
+    """Compile the largest kernels of a search and no others, for another process to go on without them."""
+    climber = Climber(build_problem(*_tiny_table(), 2), np.zeros(1, np.uint8))
+    climber.run(Start("halves", (0,), climber.null(), 1.0))
+
+
+@functools.cache
+def _search_tiny_table(n_classes: int) -> None:
+    axes, classes = _tiny_table()
     classes[0] = n_classes - 1
+    # Kernels of the screen first: those of `polish_tiny_table` may be under way in another process.
+    climber = Climber(build_problem(axes, classes, n_classes), np.zeros(1, np.uint8))
+    climber.run(Start("screen", (0,), climber.null(), 0.01))
     search_grid(axes, classes, n_classes, effort=3)
     # A column of many values takes other kernels.
     many = np.arange(1100, dtype=np.int32)
