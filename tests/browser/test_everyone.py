@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from damier.report import render_page
-from tests.hostile.generators import _MARKS as MARKS
+from tests.hostile.pages import MARKS
 
 from .conftest import made_summary
 

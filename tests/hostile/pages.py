@@ -31,7 +31,7 @@ from tests.hostile.promises import OBEYED, Broken
 
 # Stands for every text from the data in what is fitted once; then each payload takes its place.
 WORD = "Qzq"
-_MARKS = [
+MARKS = [
     "<script>alert(1)</script>",
     "</script><script>alert(1)</script>",
     "<img src=x onerror=alert(1)>",
@@ -64,7 +64,7 @@ _MARKS = [
     "＜script＞",
 ]
 _AROUND = ["{}", "a{}", "{}b", '"{}"', "'{}'", "\\{}", "\n{}", "{}{}", " {} ", "\x1b{}", "{}\ud800", "/*{}*/"]
-PAYLOADS = [around.replace("{}", mark) for mark in _MARKS for around in _AROUND]
+PAYLOADS = [around.replace("{}", mark) for mark in MARKS for around in _AROUND]
 
 
 class _Structure(html.parser.HTMLParser):
