@@ -409,7 +409,7 @@ class Spark(Engine):
     def load(self, data, name="t"):
         import pyarrow.parquet as pq
 
-        if data.num_rows < 8:  # a relation in the driver: ten times as fast, and any name is a column's
+        if data.num_rows < 64:  # a relation in the driver: ten times as fast, and any name is a column's
             self.session.createDataFrame(data).createOrReplaceTempView(name)
             return
         self.count += 1

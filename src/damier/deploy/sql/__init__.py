@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import re
+import textwrap
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from damier.deploy.sql.dialects import DIALECTS, Dialect, find_dialect
 from damier.models import Model
+
+if TYPE_CHECKING:
+    from damier.deploy.sql.plan import Plan
 
 __all__ = ["DIALECTS", "to_sql"]
 
@@ -16,7 +20,8 @@ Output = Literal[
 ]
 QUANTILES = (0.05, 0.5, 0.95)
 _LISTED_COLUMNS = 200
-_LONGEST_COMMENT = 200
+_COMMENT_WIDTH = 110
+_COMMENT_LINES = 6
 
 
 def to_sql(
@@ -98,6 +103,7 @@ def to_sql(
     ...     optimal=True, bounds=(30.5,))
     >>> print(to_sql(partition, "sqlite", "customers", keep=["id"]))
     -- IntervalPartition, by damier, for SQLite: parts of customers.
+    -- reads age (number)
     -- age: part 0 ]-inf, 30.5]; 1 ]30.5, +inf[
     -- part -1: a value never seen in training
     WITH "damier_values" AS (
@@ -170,10 +176,12 @@ def to_sql(
     head = [f"{type(held).__name__}, by damier, for {engine.engine}: {what} of {called}."]
     head += [note] if note else []
     head += _size_notes(engine, len(text.encode("utf-8", "replace")))
-    head += plan.comments[:_LISTED_COLUMNS]
+    told = [_columns_read(plan, names), *plan.comments[:_LISTED_COLUMNS]]
     if len(plan.comments) > _LISTED_COLUMNS:
-        head.append(f"... and {len(plan.comments) - _LISTED_COLUMNS} more columns")
-    comments = "".join(f"-- {_comment(line, engine)}\n" for line in head)
+        told.append(f"... and {len(plan.comments) - _LISTED_COLUMNS} more columns")
+    lines = [_comment(line, engine) for line in head]
+    lines += [line for text in told for line in _wrapped(_comment(text, engine))]
+    comments = "".join(f"-- {line}\n" for line in lines)
     if template == "dbt":
         text = _as_dbt(text, marker, writer, _split(table))
         comments = _escape_braces(comments)
@@ -203,12 +211,30 @@ def _check_levels(quantiles: Sequence[float], output: str | None) -> tuple[float
     return levels
 
 
-def _comment(line: str, engine: Dialect) -> str:
+def _comment(text: str, engine: Dialect) -> str:
     """Write a line that no engine takes for anything but a comment."""
-    plain = "".join(c if c.isprintable() else repr(c)[1:-1] for c in line)
-    if engine.dollar:
-        plain = plain.replace("${", "$ {")
-    return plain if len(plain) <= _LONGEST_COMMENT else plain[: _LONGEST_COMMENT - 3] + "..."
+    plain = "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
+    return plain.replace("${", "$ {") if engine.dollar else plain
+
+
+def _wrapped(text: str) -> list[str]:
+    return textwrap.wrap(
+        text,
+        _COMMENT_WIDTH,
+        subsequent_indent="    ",
+        break_on_hyphens=False,
+        max_lines=_COMMENT_LINES,
+        placeholder=" ...",
+    )
+
+
+def _columns_read(plan: Plan, names: Sequence[str]) -> str:
+    """Say which columns are read, and as what; and which of the model are not."""
+    held = [f"{name} ({plan.writer.held(name, kind)})" for name, kind in plan.inputs]
+    read = {name for name, _ in plan.inputs}
+    rest = [name for name in names if name not in read]
+    unread = f"; not read: {', '.join(rest)}" if rest else ""
+    return f"reads {', '.join(held) or 'no column'}{unread}"
 
 
 def _size_notes(engine: Dialect, size: int) -> list[str]:

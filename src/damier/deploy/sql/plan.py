@@ -72,7 +72,12 @@ class Plan:
         else:
             source = self.table.copy()
         kept = [exp.Column(this=writer.name(name)) for name in self.keep]
-        shown = [exp.Alias(this=tree, alias=writer.identifier(alias)) for tree, alias in items]
+        shown = [
+            tree
+            if isinstance(tree, exp.Column) and tree.this == writer.identifier(alias)
+            else exp.Alias(this=writer.as_result(tree), alias=writer.identifier(alias))
+            for tree, alias in items
+        ]
         query = exp.Select(expressions=[*kept, *shown]).from_(source, copy=False)
         for join in self._joins:
             query.append("joins", join)

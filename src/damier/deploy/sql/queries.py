@@ -34,6 +34,8 @@ from damier.models.codec import distinct_names
 from damier.models.encoding import OF_NUMBERS, Encode, written_parts
 from damier.models.regressor import ROUNDING
 
+# Parts of a column that a comment lists.
+_LISTED_PARTS = 24
 # Combinations of parts, with and without values never seen, that a grid may list.
 _MOST_CELLS = 50_000
 
@@ -64,7 +66,7 @@ def variables_of(model: Any) -> list[Partition]:
     why = next((text for kind, text in reasons.items() if isinstance(model, kind)), None)
     if why is None:
         raise CannotWriteError(
-            f"{type(model).__name__} has no form in SQL: score with damier predict, or in Python."
+            f"{type(model).__name__} has no form in SQL: it is no model that scores rows by itself."
         )
     raise CannotWriteError(f"{type(model).__name__} has no form in SQL: {why}; {INSTEAD}.")
 
@@ -119,8 +121,16 @@ def _named(plan: Plan, names: Sequence[str], trees: Sequence[Node]) -> list[tupl
 
 def _describe(plan: Plan, partition: Partition, first: int, what: str = "part") -> None:
     """Add a comment on how to read the parts of a column."""
-    parts = "; ".join(f"{i} {label}" for i, label in enumerate(partition.labels, first))
-    plan.comments.append(f"{partition.name}: {what} {parts}")
+    plan.comments.append(f"{partition.name}: {what} {_listed(partition, first)}")
+
+
+def _listed(partition: Partition, first: int | None = None) -> str:
+    """List the parts, numbered from the first if there is one; of many, those at both ends."""
+    labels = partition.labels
+    shown = labels if first is None else [f"{i} {label}" for i, label in enumerate(labels, first)]
+    if len(shown) > _LISTED_PARTS:
+        shown = [*shown[: _LISTED_PARTS // 2], "...", *shown[-(_LISTED_PARTS // 2) :]]
+    return "; ".join(shown)
 
 
 def _write_parts(plan: Plan, partitions: Sequence[Partition]) -> exp.Select:
@@ -219,9 +229,7 @@ def _score_parts(plan: Plan, partitions: Sequence[Partition], pairs: Sequence[Pa
         for k, partition in enumerate(pair.partitions):
             columns.append(plan.own(f"q{i}_{k}"))
             items.append(plan.part(partition, columns[k], first=k, unseen=partition.n_parts + k))
-        first, second = (writer.cast(writer.column(c), writer.dialect.integer) for c in columns)
-        wide = exp.Mul(this=first, expression=writer.whole(_n_places(pair.partitions[1])))
-        cells.append((exp.Add(this=wide, expression=second), name))
+        cells.append((_mixed(plan, columns, [_n_places(p) for p in pair.partitions]), name))
     plan.step("parts", items)
     if pairs:
         plan.step("pairs", cells)
@@ -253,7 +261,7 @@ def _bayes_scores(plan: Plan, model: NaiveBayes) -> list[Node]:
     names = [plan.own(f"s{j}") for j in range(1, len(model.classes))]
     zero = writer.number(0.0)
     if names:
-        found = _evidence_found(plan, refined, tables, len(names), pairs)
+        found = _evidence_found(plan, refined, tables, len(names), pairs, [v.partition for v in active])
         totals = [writer.total([writer.number(prior), *found[j]]) for j, prior in enumerate(priors)]
         plan.step("scores", list(zip(totals, names, strict=True)))
         of = ", ".join(f"{name} of {c}" for name, c in zip(names, model.classes[1:], strict=True))
@@ -270,10 +278,11 @@ def _evidence_found(
     tables: Sequence[Any],
     n_columns: int,
     pairs: Sequence[PairEvidence] = (),
+    best: Sequence[Partition] = (),
 ) -> list[list[Node]]:
     """Add the steps that find rows of tables, and return the numbers of each column: one per table.
 
-    Tables of pairs follow those of the partitions.
+    Tables of pairs follow those of the partitions; comments show the best partitions.
     """
     writer = plan.writer
     if not tables:
@@ -282,8 +291,9 @@ def _evidence_found(
     if n_columns == 1 and plan.lookup is None and not pairs:
         _read_parts(plan, partitions)
         chosen = []
-        for name, partition, table in zip(names, partitions, tables, strict=True):
-            plan.comments.append(f"{name}, by {partition.name}: {'; '.join(partition.labels)}")
+        for name, partition, table, shown in zip(names, partitions, tables, best, strict=True):
+            averaged = f" (averaged, in {partition.n_parts} steps)" if shown is not partition else ""
+            plan.comments.append(f"{name}: evidence of {partition.name}{averaged}: {_listed(shown)}")
             values = [writer.number(value) for value in table[:, 0].tolist()]
             unseen = values.pop() if len(values) > partition.n_parts else values[0]
             column = writer.column(plan.use(partition))
@@ -404,12 +414,8 @@ def _grid_rows(
 
 
 def _radix(grid: Any) -> list[int]:
-    partitions = grid.partitions.values() if isinstance(grid, DataGrid) else grid.partitions
-    radix = [p.n_parts + (groups_of(p) is not None) for p in partitions]
-    product = 1
-    for r in radix:
-        product *= r
-    if product >= 2**62:
+    radix = [_n_places(p) for p in _grid_partitions(grid)]
+    if math.prod(radix) >= 2**62:
         raise CannotWriteError(f"the grid has more cells than 64 bits can number: {INSTEAD}.")
     return radix
 
@@ -437,20 +443,26 @@ def _find_keys(plan: Plan, grids: Sequence[Any]) -> None:
     keys = []
     for g, grid in enumerate(grids):
         radix = _radix(grid)
-        tree: Node = writer.whole(0)
-        for k, r in enumerate(radix):
-            column: Node = writer.column(plan.own(f"p{g}_{k}"))
-            if np.prod([float(one) for one in radix]) >= 2**15:
-                column = writer.cast(column, writer.dialect.integer)
-            if k == 0:
-                tree = column
-            else:
-                tree = exp.Add(
-                    this=exp.Mul(this=exp.Paren(this=tree) if k > 1 else tree, expression=writer.whole(r)),
-                    expression=column,
-                )
-        keys.append((tree, plan.own(f"k{g}")))
+        columns = [plan.own(f"p{g}_{k}") for k in range(len(radix))]
+        keys.append((_mixed(plan, columns, radix), plan.own(f"k{g}")))
     plan.step("keys", keys)
+
+
+def _mixed(plan: Plan, columns: Sequence[str], radix: Sequence[int]) -> Node:
+    """Number combinations of parts: `_key` of columns."""
+    writer = plan.writer
+    wide = math.prod(radix) >= 2**15  # beyond what an engine may take small whole numbers for
+    tree: Node = writer.whole(0)
+    for k, (name, r) in enumerate(zip(columns, radix, strict=True)):
+        column: Node = writer.column(name)
+        if wide:
+            column = writer.cast(column, writer.dialect.integer)
+        if k == 0:
+            tree = column
+        else:
+            product = exp.Mul(this=exp.Paren(this=tree) if k > 1 else tree, expression=writer.whole(r))
+            tree = exp.Add(this=product, expression=column)
+    return tree
 
 
 def _grid_partitions(grid: Any) -> list[Partition]:

@@ -6,6 +6,8 @@ import datetime
 import math
 import re
 from collections.abc import Mapping, Sequence
+from decimal import Decimal
+from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
@@ -13,6 +15,7 @@ from sqlglot import exp
 from sqlglot.dialects.dialect import Dialect as Grammar
 
 from damier.deploy.sql.dialects import Dialect
+from damier.deploy.sql.layout import generator_of
 from damier.models import GroupPartition, IntervalPartition, Partition
 
 Node = exp.Expression
@@ -35,8 +38,6 @@ _EPOCH = datetime.datetime(1970, 1, 1)
 _LARGEST = 1.7976931348623157e308
 # More branches than this are found in two steps.
 _LONG_CASE = 64
-# Longest sum written without parentheses: engines recurse on them.
-_LONG_SUM = 500
 # Oracle takes no more in one list.
 _LONG_LIST = 1000
 # Fewest arguments that every engine takes.
@@ -113,8 +114,7 @@ class Writer:
 
     def sql(self, tree: Node) -> str:
         """Write a tree."""
-        options: dict[str, Any] = {"pretty": True, "max_text_width": 280, "identify": True, "comments": False}
-        return tree.sql(self.grammar, **options)
+        return generator_of(self.grammar).generate(tree, copy=False)
 
     # ----- names
 
@@ -217,14 +217,25 @@ class Writer:
 
     def number(self, value: float, *, plain: bool = False) -> Node:
         """Write a number that reads back to the last bit; ``plain`` inside a list that is cast as a whole."""
-        written = repr(float(value) + 0.0)  # no -0.0, which some engines hold below 0.0
-        if self.dialect.numbers == "dyadic" and sum(map(str.isdigit, written.partition("e")[0])) > 15:
-            return self._dyadic(float(value))
+        value = float(value) + 0.0  # no -0.0, which some engines hold below 0.0
+        if self.dialect.numbers == "short":
+            return self._short(value)
         if self.dialect.numbers == "cast" and not plain:
-            return self.cast(exp.Literal(this=written, is_string=True), self.dialect.double)
-        if "e" not in written:
-            written = written.removesuffix(".0") + "e0"
-        return exp.Literal(this=written, is_string=False)
+            return self.cast(exp.Literal(this=repr(value), is_string=True), self.dialect.double)
+        return _literal(repr(value))
+
+    def _short(self, value: float) -> Node:
+        """Write a number by literals of 15 digits: the nearest one, and what it lacks."""
+        if reads_back(repr(value)):
+            return _literal(repr(value))
+        near = f"{value:.15g}"
+        lacks = value - float(near)
+        rest = f"{abs(lacks):.1e}".replace(".0e", "e")
+        exact = float(near) + math.copysign(float(rest), lacks) == value
+        if lacks == 0.0 or not exact or not reads_back(near):
+            return self._dyadic(value)
+        kind = exp.Add if lacks > 0.0 else exp.Sub
+        return exp.Paren(this=kind(this=_literal(near), expression=_literal(rest)))
 
     def _dyadic(self, value: float) -> Node:
         """Write m / 2**k with whole numbers that are read exactly."""
@@ -549,7 +560,7 @@ class Writer:
     # ----- arithmetic
 
     def look_up(self, index: Node, values: Sequence[float]) -> Node:
-        """Find a number in a list by an index from 1."""
+        """Find a number in a list by an index from 1; `as_result` makes a result of it."""
         how = self.dialect.arrays
         if all(value == values[0] for value in values):
             return self.number(values[0])
@@ -562,9 +573,17 @@ class Writer:
             array = exp.Paren(this=self.cast(array, f"{self.dialect.double}[]"))
         if how == "element_at":
             return exp.Anonymous(this="ELEMENT_AT", expressions=[array, index])
+        if how == "elt":
+            return exp.Anonymous(this="ELT", expressions=[index, *written])
         if how == "ordinal":
             return exp.Bracket(this=array, expressions=[index], offset=1, safe=False)
         return exp.Bracket(this=array, expressions=[index], offset=self.grammar.INDEX_OFFSET)
+
+    def as_result(self, tree: Node) -> Node:
+        """Return a number as a column of a select: ELT by itself would be a text of fewer digits."""
+        if isinstance(tree, exp.Anonymous) and tree.name == "ELT":
+            return exp.Add(this=tree, expression=self.number(0.0))
+        return tree
 
     def look_up_row(self, index: Node, rows: Sequence[Sequence[float]]) -> Node:
         """Find a row of numbers in a list of rows by an index from 1."""
@@ -625,7 +644,7 @@ class Writer:
 
     def total(self, terms: Sequence[Node]) -> Node:
         """Add numbers; long sums in parentheses, for engines recurse on them."""
-        if len(terms) > _LONG_SUM:
+        if len(terms) > self.dialect.longest_sum:
             size = math.isqrt(len(terms)) + 1
             terms = [exp.Paren(this=self.total(terms[i : i + size])) for i in range(0, len(terms), size)]
         tree = terms[0]
@@ -667,6 +686,32 @@ class Writer:
         if fence == "huge":
             return query.limit(18446744073709551615, copy=False)
         return query
+
+
+def _literal(written: str) -> exp.Literal:
+    """Write what Python writes of a number so that no engine takes it for a decimal."""
+    if "e" not in written:
+        written = written.removesuffix(".0") + "e0"
+    return exp.Literal(this=written, is_string=False)
+
+
+def reads_back(written: str) -> bool:
+    """Tell whether SQLite before 3.43 reads a literal as the nearest double, on any processor.
+
+    It divides a whole number by a power of ten, in 64 bits on some processors, and rounds the result once
+    more: wrong where the first rounding ends halfway between two doubles.
+
+    >>> reads_back("0.1"), reads_back("0.30000000000000004"), reads_back("1e-30")
+    (True, False, False)
+    """
+    sign, digits, exponent = Decimal(written).as_tuple()
+    whole = int("".join(map(str, digits)))
+    if not isinstance(exponent, int) or whole >= 10**15 or not -22 <= exponent <= 3:
+        return False
+    exact = Fraction(whole) * Fraction(10) ** exponent
+    found = float(exact)
+    off, step = abs(exact - Fraction(found)), Fraction(math.ulp(found))
+    return exponent >= 0 or all(abs(off - step / half) > step / 1024 for half in (2, 4))
 
 
 def _case(branches: Sequence[tuple[Node, Node]], default: Node) -> Node:
