@@ -566,7 +566,9 @@ def test_literals_read_back_to_the_last_bit(name):
     numbers = [rng.uniform(-1, 1) * 10.0 ** rng.randint(-300, 300) for _ in range(400)]
     numbers += [math.ldexp(rng.randrange(2**52, 2**53), rng.randint(-60, -50)) for _ in range(400)]
     # 15 digits, halfway between two doubles but for less than a processor of 80 bits tells apart
-    numbers += [v for v in (rng.randrange(10**14, 10**15) / 10**15 for _ in range(60_000)) if halfway(repr(v))]
+    numbers += [
+        v for v in (rng.randrange(10**14, 10**15) / 10**15 for _ in range(60_000)) if halfway(repr(v))
+    ]
     numbers += [5e-324, 2.2250738585072014e-308, 1.7976931348623157e308, 0.1, 1 / 3, 2.0**53 + 2, 1e22, 1e23]
     from damier.deploy.sql.dialects import DIALECTS
     from damier.deploy.sql.writer import Writer

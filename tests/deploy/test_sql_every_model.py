@@ -1,4 +1,4 @@
-"""Every estimator fitted on a messy table, and written for every engine: as in Python, or refused in words."""
+"""Every estimator fitted on a messy table, on every engine: as in Python, or refused in words."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ import damier
 import damier.models
 from damier.deploy import to_sql
 from damier.deploy.json import dumps, loads
+from damier.deploy.sql.dialects import DIALECTS
 from damier.models import Model
 from damier.models.codec import KINDS
 from tests.deploy import sql_engines
@@ -36,7 +37,7 @@ WAYS: dict[str, dict[str, dict]] = {
     "DataGridClustering": {"": {}},
     "DataGridEnsembleClassifier": {"": {"effort": 1, "n_grids": 4}},
     "DataGridRegressor": {"": {"effort": 1}},
-    "LinfClassifier": {"": {"n_estimators": 2}},
+    "LinfClassifier": {"": {"n_estimators": 2}, "paper": {"n_estimators": 2, "setting": "paper"}},
     "MODLDiscretizer": {"": {}, "onehot": {"encode": "onehot"}, "evidence": {"encode": "evidence"}},
     "MODLGrouper": {"": {}, "onehot": {"encode": "onehot"}, "evidence": {"encode": "evidence"}},
     "MODLEncoder": {"": {}, "onehot": {"encode": "onehot"}, "evidence": {"encode": "evidence"}},
@@ -48,7 +49,7 @@ WAYS: dict[str, dict[str, dict]] = {
     },
     "NaiveBayesRegressor": {"": {}},
 }
-REFUSED = ("BallPartitionClassifier", "CoclusteringClassifier", "LinfClassifier")
+REFUSED = ("BallPartitionClassifier", "CoclusteringClassifier")
 # Kinds of models that are part of others, or score nothing.
 NOT_SCORED = ("bound_posterior", "coded", "scaled")
 NUMBERS = ["a \"b\" 'c'", "Order By", "%s; DROP TABLE t; --"]
@@ -126,6 +127,8 @@ def fitted(name, way):
         estimator.fit(X[[NUMBERS[0], NUMBERS[2], TEXTS[0]]])
     else:
         columns = {"MODLDiscretizer": NUMBERS, "MODLGrouper": TEXTS}.get(name, list(X))
+        if name == "LinfClassifier":  # its models do not know moments from numbers
+            columns = [*NUMBERS, TEXTS[0], "yes?", "code", "size"]
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)
             estimator.fit(X[columns], target(X, number=name.endswith("Regressor")))
@@ -178,7 +181,13 @@ def test_sql_of_every_estimator(name, estimator, way):
     X = scored_rows()
     data, held = storable_table(engine, X)
     engine.load(data)
+    if name == "clickhouse":  # what the comment at the head of a long text says
+        engine.session.query(DIALECTS["clickhouse"].text_cure)
     compared = 0
+    if estimator == "LinfClassifier" and name == "sqlite":
+        with pytest.raises(ValueError, match=r"SQLite has no float32.*damier predict"):
+            to_sql(model, name, "t")
+        return
     if estimator == "Coclustering":
         found = results(engine, model)[1]
         for k, axis in enumerate((model.rows, model.columns)):
@@ -241,7 +250,10 @@ def test_a_fitted_time_zone(name):
     y = (moments.dt.microsecond % 7 > 2).to_numpy()
     model = damier.NaiveBayesClassifier().fit(pd.DataFrame({"when": moments}), y).model_
     some = moments[:50]
-    arrays = {"id": pa.array(range(50)), "when": pa.array(some.dt.tz_convert("UTC"), pa.timestamp("us", "UTC"))}
+    arrays = {
+        "id": pa.array(range(50)),
+        "when": pa.array(some.dt.tz_convert("UTC"), pa.timestamp("us", "UTC")),
+    }
     engine.load(pa.table(arrays))
     found = results(engine, model, types={"when": "timestamptz"})[1]
     wanted = model.predict_proba(pd.DataFrame({"when": some}))

@@ -26,7 +26,6 @@ from damier.models import (
     Encoding,
     IntervalPartition,
     LabeledCoclustering,
-    LinfModel,
     Merges,
     NaiveBayes,
     VariableEvidence,
@@ -256,7 +255,7 @@ def test_case_matters_where_the_engine_says_so():
 
 
 def test_refusals_name_the_model_and_what_to_do():
-    for kind in (BallPartition, LinfModel, LabeledCoclustering):
+    for kind in (BallPartition, LabeledCoclustering):
         with pytest.raises(ValueError, match=f"{kind.__name__} has no form in SQL.*damier predict"):
             to_sql(object.__new__(kind), "duckdb", "t")
     nameless = CoclusterAxis(

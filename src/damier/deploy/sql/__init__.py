@@ -48,7 +48,7 @@ def to_sql(
     ----------
     model : model or fitted estimator
         Partitions and encodings, naive Bayes and grids (for classes or for a number), ensembles of grids,
-        grids without a target, coclusterings of pairs. LINF, balls and labeled coclusterings are refused.
+        grids without a target, LINF, coclusterings of pairs. Balls and labeled coclusterings are refused.
     dialect : str
         One of ``damier.deploy.sql.DIALECTS``: "duckdb", "sqlite", "postgres", "mysql", "clickhouse", "spark",
         "datafusion", "polars", and, written but not run in the tests, "databricks", "snowflake", "bigquery",

@@ -26,6 +26,8 @@ class Dialect:
         Models are scored on it in the tests.
     double, text, integer : str
         Types of a number, a text and a whole number of 64 bits.
+    single : str or None
+        Type of a number of 32 bits, if there is one.
     nan : {"none", "function", "equal", "compare", "nanvl"}
         How NaN is found: it cannot be stored; by a function (``nan_function``); as equal to itself; as above
         all numbers but not infinite; by Oracle's NANVL.
@@ -87,6 +89,7 @@ class Dialect:
     writes: str
     run: bool = False
     double: str = "DOUBLE"
+    single: str | None = "REAL"
     text: str = "VARCHAR"
     integer: str = "BIGINT"
     nan: Literal["none", "function", "equal", "compare", "nanvl"] = "function"
@@ -146,6 +149,7 @@ _ALL = (
         writes="sqlite",
         run=True,
         double="REAL",
+        single=None,
         text="TEXT",
         nan="none",
         numbers="short",
@@ -206,6 +210,7 @@ _ALL = (
         writes="clickhouse",
         run=True,
         double="Nullable(Float64)",
+        single="Nullable(Float32)",
         text="Nullable(String)",
         integer="Int64",
         nan_function="isNaN",
@@ -267,6 +272,7 @@ _ALL = (
         engine="Snowflake",
         by_code=_CONTROLS,
         writes="snowflake",
+        single=None,
         nan="equal",
         temporal=(
             ("date", "DATE"),
@@ -284,6 +290,7 @@ _ALL = (
         engine="BigQuery",
         writes="bigquery",
         double="FLOAT64",
+        single=None,
         text="STRING",
         integer="INT64",
         nan_function="IS_NAN",
@@ -339,6 +346,7 @@ _ALL = (
         lookup_tables=False,
         writes="oracle",
         double="BINARY_DOUBLE",
+        single="BINARY_FLOAT",
         text="VARCHAR2(4000)",
         integer="NUMBER(19)",
         nan="nanvl",

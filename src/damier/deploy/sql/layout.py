@@ -1,4 +1,4 @@
-"""How queries are laid out: a branch of a CASE per line, a term of a long sum per line."""
+"""How queries are laid out: a branch of a CASE per line, sums and lists in lines that can be read."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from typing import Any
 from sqlglot import exp
 from sqlglot.dialects.dialect import Dialect as Grammar
 
-# Longest line of a CASE, a sum or a list.
+# Longest line of a CASE or a sum, and of a list.
 _WIDTH = 100
+_WIDE = 280
 
 
 class _Lines:
@@ -21,7 +22,7 @@ class _Lines:
         head = f"CASE {this}" if this else "CASE"
         branches = [f"WHEN {self.sql(e, 'this')} THEN {self.sql(e, 'true')}" for e in expression.args["ifs"]]
         branches += [f"ELSE {default}"] if default else []
-        if self.too_wide([head, *branches]):
+        if sum(map(len, branches)) > _WIDTH:
             return self.indent("\n".join([head, *branches, "END"]), skip_first=True, skip_last=True)  # type: ignore[no-any-return]
         return " ".join([head, *branches, "END"])
 
@@ -33,17 +34,19 @@ class _Lines:
         return f"({inside})"
 
     def add_sql(self: Any, expression: exp.Add) -> str:
-        """Write each term of a long sum on a line of its own."""
+        """Write a long sum in lines of as many terms as they hold."""
         terms: list[str] = []
         tree: Any = expression
         while isinstance(tree, exp.Add):
             terms.append(self.sql(tree, "expression"))
             tree = tree.this
-        terms.append(self.sql(tree))
-        terms.reverse()
-        if self.too_wide(terms):
-            return "\n+ ".join(terms)
-        return " + ".join(terms)
+        lines = [self.sql(tree)]
+        for term in reversed(terms):
+            if "\n" not in lines[-1] and len(lines[-1]) + len(term) <= _WIDTH:
+                lines[-1] += f" + {term}"
+            else:
+                lines.append(f"+ {term}")
+        return "\n".join(lines)
 
     def cast_sql(self: Any, expression: exp.Cast, safe_prefix: str | None = None) -> str:
         """Write a number that PostgreSQL reads from a text as such, and anything else as sqlglot does."""
@@ -61,5 +64,5 @@ def _generator_class(base: type) -> Any:
 def generator_of(grammar: Grammar) -> Any:
     """Return the generator of a dialect, with this layout."""
     return _generator_class(grammar.generator_class)(
-        dialect=grammar, pretty=True, max_text_width=_WIDTH, identify=True, comments=False
+        dialect=grammar, pretty=True, max_text_width=_WIDE, identify=True, comments=False
     )

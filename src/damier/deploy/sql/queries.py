@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from sqlglot import exp
 
+from damier.deploy.sql.linf import add_votes, columns_of
 from damier.deploy.sql.plan import INSTEAD, Plan
 from damier.deploy.sql.writer import CannotWriteError, Node, groups_of
 from damier.intake.table import FloatArray
@@ -57,9 +58,9 @@ def variables_of(model: Any) -> list[Partition]:
         return [p for grid in model.grids for p in grid.partitions.values()]
     if isinstance(model, CoclusteringModel):
         return [_clusters(model, "rows"), _clusters(model, "columns")]
+    if isinstance(model, LinfModel):
+        return columns_of(model)
     reasons = {
-        LinfModel: "rows in no rectangle go to the nearest one, by distances in float32 that not all engines "
-        "can round alike, and every list of the ensemble would be written out",
         BallPartition: "balls need the distance to every group's points",
         LabeledCoclustering: "its rows are profiles over all columns, not values of one",
     }
@@ -429,7 +430,6 @@ def _key(parts: Sequence[int], radix: Sequence[int]) -> int:
 
 def _find_keys(plan: Plan, grids: Sequence[Any]) -> None:
     """Add the steps up to the number of each row's combination of parts, in each grid."""
-    writer = plan.writer
     partitions = [_grid_partitions(grid) for grid in grids]
     _read_parts(plan, [p for held in partitions for p in held])
     items = []
@@ -449,7 +449,7 @@ def _find_keys(plan: Plan, grids: Sequence[Any]) -> None:
 
 
 def _mixed(plan: Plan, columns: Sequence[str], radix: Sequence[int]) -> Node:
-    """Number combinations of parts: `_key` of columns."""
+    """Write the number of a combination of parts: `_key` of columns."""
     writer = plan.writer
     wide = math.prod(radix) >= 2**15  # beyond what an engine may take small whole numbers for
     tree: Node = writer.whole(0)
@@ -600,6 +600,31 @@ def _write_clusters(plan: Plan, model: CoclusteringModel) -> exp.Select:
     plan.comments.append("cluster -1: a value that is in no cluster, or was never seen")
     trees = [plan.part(partition, "")[0] for partition in partitions]
     return plan.step("", _named(plan, ["row_cluster", "column_cluster"], trees), last=True)
+
+
+# ----- decision lists
+
+
+def _linf_proba(plan: Plan, model: LinfModel) -> exp.Select:
+    """Write the shares of the votes, or of their squares."""
+    writer, votes = plan.writer, add_votes(plan, model)
+    names = [plan.own(f"e{j}") for j in range(len(votes))]
+    items = [
+        (exp.Mul(this=vote, expression=vote.copy()) if model.shared_votes else vote, name)
+        for vote, name in zip(votes, names, strict=True)
+    ]
+    plan.step("squares", items)
+    total = writer.total([writer.column(name) for name in names])
+    plan.step("total", [*((writer.column(name), name) for name in names), (total, plan.own("t"))])
+    trees = [writer.divide(writer.column(name), writer.column(plan.own("t"))) for name in names]
+    return plan.step("", _named(plan, _proba_names(model.classes), trees), last=True)
+
+
+def _linf_class(plan: Plan, model: LinfModel) -> exp.Select:
+    writer, votes = plan.writer, add_votes(plan, model)
+    top = writer.largest([vote.copy() for vote in votes])
+    plan.step("top", [*((vote, vote.name) for vote in votes), (top, plan.own("m"))])
+    return _write_class(plan, [vote.copy() for vote in votes], model.classes)
 
 
 # ----- numbers
@@ -815,6 +840,7 @@ _OUTPUTS: dict[type, tuple[str, dict[str, _Output]]] = {
     GridEnsemble: ("proba", _GRID),
     NaiveBayesRegression: ("mean", {**_NUMBER, "parts": _encoding_parts}),
     RegressionGrid: ("mean", {**_NUMBER, "parts": _encoding_parts, "rule": _grid_rule}),
+    LinfModel: ("proba", {"proba": _linf_proba, "class": _linf_class}),
     UnsupervisedGrid: ("cell", {"cell": _cells_of, "parts": _encoding_parts}),
     CoclusteringModel: ("cluster", {"cluster": _write_clusters}),
 }

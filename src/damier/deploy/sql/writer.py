@@ -7,7 +7,6 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
-from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
@@ -114,7 +113,7 @@ class Writer:
 
     def sql(self, tree: Node) -> str:
         """Write a tree."""
-        return generator_of(self.grammar).generate(tree, copy=False)
+        return str(generator_of(self.grammar).generate(tree, copy=False))
 
     # ----- names
 
@@ -661,6 +660,28 @@ class Writer:
             return self.largest([self.largest(block) for block in blocks])
         return exp.Anonymous(this=self.dialect.greatest, expressions=list(terms))
 
+    def least(self, terms: Sequence[Node]) -> Node:
+        """Return the least of some numbers, none NULL."""
+        if len(terms) == 1:
+            return terms[0]
+        if len(terms) > _MOST_ARGUMENTS:
+            blocks = [terms[i : i + _MOST_ARGUMENTS] for i in range(0, len(terms), _MOST_ARGUMENTS)]
+            return self.least([self.least(block) for block in blocks])
+        return exp.Anonymous(this="LEAST", expressions=list(terms))
+
+    def single(self, tree: Node) -> Node:
+        """Round a number to float32."""
+        assert self.dialect.single is not None
+        return self.cast(self.cast(tree, self.dialect.single), self.dialect.double)
+
+    def or_missing(self, column: Node, missing: Node) -> Node:
+        """Replace NULL and NaN."""
+        branches: list[tuple[Node, Node]] = [(exp.Is(this=column.copy(), expression=exp.Null()), missing)]
+        nan = self._is_nan(column.copy())
+        if nan is not None:
+            branches.append((nan, missing.copy()))
+        return _case(branches, column)
+
     def exponential(self, tree: Node) -> Node:
         """Exponential of a number that is not positive."""
         if self.dialect.clamp:
@@ -704,14 +725,16 @@ def reads_back(written: str) -> bool:
     >>> reads_back("0.1"), reads_back("0.30000000000000004"), reads_back("1e-30")
     (True, False, False)
     """
-    sign, digits, exponent = Decimal(written).as_tuple()
-    whole = int("".join(map(str, digits)))
-    if not isinstance(exponent, int) or whole >= 10**15 or not -22 <= exponent <= 3:
+    _, digits, exponent = Decimal(written).as_tuple()
+    if not isinstance(exponent, int) or len(digits) > 15 or not -22 <= exponent <= 3:
         return False
-    exact = Fraction(whole) * Fraction(10) ** exponent
-    found = float(exact)
-    off, step = abs(exact - Fraction(found)), Fraction(math.ulp(found))
-    return exponent >= 0 or all(abs(off - step / half) > step / 1024 for half in (2, 4))
+    if exponent >= 0:
+        return True
+    found = abs(float(written))
+    whole, power = int("".join(map(str, digits))), 10**-exponent
+    (n, of), (step, parts) = found.as_integer_ratio(), math.ulp(found).as_integer_ratio()
+    off = abs(whole * of - n * power) * parts / (power * of * step)  # in units of the last place
+    return all(abs(off - half) > 1 / 1024 for half in (0.5, 0.25))
 
 
 def _case(branches: Sequence[tuple[Node, Node]], default: Node) -> Node:
