@@ -239,7 +239,7 @@ def orders(record: Record, options: argparse.Namespace) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    n_rows = 50_000 if options.quick else 200_000
+    n_rows = 30_000 if options.quick else 100_000
     rows = chunk(0, n_rows)
     rows.pop("two")
     words = np.random.default_rng(5).zipf(1.3, n_rows) % 5000

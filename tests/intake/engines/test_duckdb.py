@@ -186,3 +186,13 @@ def test_a_missing_file_and_a_damaged_one_are_named(tmp_path):
     (tmp_path / "a.parquet").write_text("nothing")
     with pytest.raises(ValueError, match=r"a\.parquet cannot be read"):
         open_source(str(tmp_path / "a.parquet"))
+
+
+def test_files_of_a_pattern_may_have_different_columns(tmp_path):
+    pa.parquet.write_table(pa.table({"x": [1.0, 2.0], "y": ["a", "b"]}), tmp_path / "one.parquet")
+    pa.parquet.write_table(pa.table({"z": [5], "y": ["a"], "x": [3]}), tmp_path / "two.parquet")
+    source = open_source(str(tmp_path / "*.parquet"))
+    assert [column.name for column in source.columns] == ["x", "y", "z"]
+    held = source.collect(["x", "z"])
+    assert sorted(held["x"].values.tolist()) == [1.0, 2.0, 3.0]
+    assert np.isnan(held["z"].values).sum() == 2

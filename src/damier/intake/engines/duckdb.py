@@ -123,7 +123,7 @@ def open_files(
     try:
         _check_names(connection, found[0], kinds == {"parquet"})
         if kinds == {"parquet"}:
-            relation = connection.sql(f"SELECT * FROM read_parquet({listed})")
+            relation = connection.sql(f"SELECT * FROM read_parquet({listed}, union_by_name=true)")
         else:
             # Each scan would read the text anew, and guess anew what its cells are.
             folder = tempfile.mkdtemp(prefix="damier-")
