@@ -9,10 +9,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from damier import NaiveBayesClassifier
+from damier import NaiveBayesClassifier, NaiveBayesRegressor
 from damier.datasets import SAMPLE_TARGET, sample_columns
-from damier.intake import read_table, read_target
-from damier.report import analyze, render_page
+from damier.intake import read_numbers, read_table, read_target
+from damier.report import analyze, analyze_number, render_page
 
 
 def chance(p):
@@ -204,3 +204,53 @@ def test_without_scripts_the_factors_read(open_page, sample_page):
     page = open_page(sample_page, java_script_enabled=False)
     assert not page.locator("#try").is_visible()
     assert page.locator("#row .evidence:visible tbody tr").count() > 5
+
+
+@pytest.fixture(scope="module")
+def numbers():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(
+        {
+            "size": rng.random(900).round(3),
+            "kind": np.array(["a", "b", "c"], object)[rng.integers(0, 3, 900)],
+            "noise": rng.random(900),
+        }
+    )
+    X.loc[::11, "size"] = np.nan
+    y = 20 * X["size"].fillna(0.1) + 10 * (X["kind"] == "b") + rng.normal(0, 1, 900)
+    y[::3] += 7 * (X["kind"] == "c")[::3]
+    return X, y.to_numpy(), analyze_number(read_table(X), read_numbers(y.to_numpy()), grid_seconds=600)
+
+
+def test_of_a_number_the_mean_is_that_of_predict(open_page, numbers):
+    X, y, summary = numbers
+    predicted = NaiveBayesRegressor().fit(X, y).predict(X)
+    page = open_page(render_page(summary))
+    for row in (0, 5, 11, 899):
+        assert paste(page, written(X.iloc[row])) == ""
+        words = page.locator("#row-words").text_content()
+        shown = float(words.split(": ")[1].split()[0].replace("−", "-").replace(",", ""))
+        assert shown == pytest.approx(predicted[row], rel=6e-4)
+    moved = page.locator("#row-table td.n").all_text_contents()
+    assert any(text.startswith(("+", "−")) for text in moved)
+    assert 1 < page.locator("#row-chances tr").count() <= 10
+    page.locator("#row-table select").first.select_option("0")
+    page.get_by_role("button", name="Clear").click()
+    mean = float(page.locator("#row-words").text_content().split(": ")[1].split()[0])
+    assert mean == pytest.approx(y.mean(), rel=6e-4)
+    off = open_page(render_page(summary), java_script_enabled=False)
+    assert off.locator("#row .evidence:visible tbody tr").count() > 2
+
+
+def test_of_a_number_rules_sort_and_are_copied(open_page, numbers):
+    X, _, summary = numbers
+    rules = summary["grid"]["rules"]
+    assert len(rules) > 3
+    page = open_page(render_page(summary))
+    page.locator("#rules").get_by_role("button", name="median").click()
+    order = sorted(range(len(rules)), key=lambda i: -rules[i]["quantiles"][3])
+    shown = page.locator("#rules-table tbody tr:not([hidden]) td:nth-child(2)").all_text_contents()
+    assert shown == [f"{rules[i]['rows']:,}" for i in order[:20]]
+    page.locator("#rules-table .copy", has_text="Python").first.click()
+    text = page.get_by_label("Copied text").input_value()
+    assert len(eval(text, {"df": X})) == rules[order[0]]["rows"]

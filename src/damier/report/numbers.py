@@ -7,8 +7,10 @@ The summary is laid out as that of classes (see `damier.report.summary`), but fo
     "regressor": {"r2", "mae", "coverage", "width", "plain_mae", "plain_coverage", "plain_width", "folds",
                   "rows", "of_rows", "informs", "weights": [{"name", "weight"}, ...]},
     "grid":      {"level", "gain_per_row", "choice_level", "cells", "possible_cells", "on_offer",
-                  "target_bounds", "variables": [{"name", "parts"}],
-                  "rules": [{"parts", "rows", "mean", "quantiles"}], "hidden_rules"}
+                  "target_bounds", "query",
+                  "variables": [{"name", "parts", "conditions": [{"words", "sql", "python"}, ...]}],
+                  "rules": [{"cell": [part, ...], "parts", "rows", "mean", "quantiles"}], "hidden_rules"},
+    "scorer":    see damier.report.scorer.summarize_number_scorer
 
 Quantiles are the least value, 5%, 25%, 50%, 75%, 95% and the greatest value.
 """
@@ -25,10 +27,14 @@ from damier.criteria import log_binomial
 from damier.intake import Column, NumericTarget, Table
 from damier.intake.table import FloatArray, IntArray
 from damier.models import NaiveBayesRegression, Partition, RegressionGrid, TargetEvidence
+from damier.report import scorer
 from damier.report.analysis import Sections, Show, show_nothing
 from damier.report.columns import describe_column, oddity, remarks
+from damier.report.conditions import in_query
 from damier.report.grid import MAX_RULES, cut_short, sampled_text
 from damier.report.measures import merging
+from damier.report.rules import conditions
+from damier.report.rules import island as rules_island
 from damier.report.sentences import sentences
 from damier.report.summary import FORMAT, MAX_VALUES, Summary, finite, json_value, type_of, version
 from damier.report.variables import MAX_PARTS, column_view, part_view
@@ -146,6 +152,10 @@ def analyze_number(
         held = [] if model is None else model.variables
         scores = {**scores, "weights": {variable.name: variable.weight for variable in held}}
     summary = summarize_number(partitions, target, **known, regressor=scores)
+    if regressor and model is not None:
+        row = scorer.summarize_number_scorer(model, table.names, known["columns"], labels)
+        if row is not None:
+            summary["scorer"] = row
     if grid_seconds > 0 and table.n_columns > 1:
         found_grid = sections.run(
             "grid",
@@ -273,8 +283,10 @@ def summarize_number_grid(
         for name, partition in grid.partitions.items()
     ]
     order = np.argsort(-grid.cells.sizes, kind="stable")
+    query = all(map(in_query, grid.partitions.values()))
     rules = [
         {
+            "cell": grid.cells.parts[cell].tolist(),
             "parts": [texts[k][part] for k, part in enumerate(grid.cells.parts[cell].tolist())],
             "rows": int(grid.cells.sizes[cell]),
             "mean": float(model.target.means[cell]),
@@ -292,7 +304,15 @@ def summarize_number_grid(
         "possible_cells": grid.n_cells,
         "on_offer": grid.n_variables,
         "target_bounds": list(model.target_bounds),
-        "variables": [{"name": name, "parts": p.n_parts} for name, p in grid.partitions.items()],
+        "query": query,
+        "variables": [
+            {
+                "name": name,
+                "parts": p.n_parts,
+                "conditions": conditions(p, columns.get(name, {}).get("statistics"), query=query),
+            }
+            for name, p in grid.partitions.items()
+        ],
         "rules": rules,
         "hidden_rules": len(grid.cells) - len(rules),
     }
@@ -331,11 +351,18 @@ def number_view(summary: Summary, details_budget: int) -> dict[str, Any]:
         variables.append(view)
     grid = summary.get("grid")
     if grid is not None:
-        shown = [
-            {**rule, "strip": _strip(rule["quantiles"], axis), "median": number(rule["quantiles"][3])}
-            for rule in grid["rules"][:SHOWN_RULES]
+        rules = [
+            {
+                **rule,
+                "words": " and ".join(_words(grid["variables"], rule)),
+                "strip": _strip(rule["quantiles"], axis),
+                "median": number(rule["quantiles"][3]),
+            }
+            for rule in grid["rules"]
         ]
-        grid = {**grid, "shown": shown, "hidden": grid["cells"] - len(shown)}
+        shown, later = rules[:SHOWN_RULES], rules[SHOWN_RULES:]
+        grid = {**grid, "shown": shown, "later": later, "hidden": grid["cells"] - len(shown)}
+    islands = {"rules": rules_island(summary), "row": scorer.island(summary)}
     return {
         "summary": summary,
         "data": data,
@@ -344,7 +371,7 @@ def number_view(summary: Summary, details_budget: int) -> dict[str, Any]:
         "pairs": None,
         "rules": grid,
         "worth": summary.get("regressor"),
-        "row": None,
+        "row": scorer.view(summary),
         "cut_short": cut_short(summary),
         "sampled": sampled_text(summary.get("regressor", {})),
         "whole": _strip(target["quantiles"], axis),
@@ -356,8 +383,19 @@ def number_view(summary: Summary, details_budget: int) -> dict[str, Any]:
         "left_out": left_out,
         "height": HEIGHT,
         "width": WIDTH,
-        "island": {"name": data["name"], "target": target["name"], "classes": []},
+        "island": {
+            "name": data["name"],
+            "target": target["name"],
+            "classes": [],
+            **{name: island for name, island in islands.items() if island is not None},
+        },
     }
+
+
+def _words(variables: Sequence[Mapping[str, Any]], rule: Mapping[str, Any]) -> list[str]:
+    if "cell" not in rule:  # a summary of an older version
+        return [f"{v['name']} in {label}" for v, label in zip(variables, rule["parts"], strict=True)]
+    return [v["conditions"][part]["words"] for v, part in zip(variables, rule["cell"], strict=True)]
 
 
 class _Axis:

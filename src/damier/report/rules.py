@@ -84,14 +84,7 @@ def summarize_grid(
                 "name": name,
                 "parts": p.n_parts,
                 **({"bounds": list(p.bounds)} if hasattr(p, "bounds") else {}),
-                "conditions": [
-                    {
-                        "words": part_words(p, part, statistics[name], _RULE_LABEL),
-                        "sql": part_sql(p, part),
-                        "python": part_python(p, part, query=query),
-                    }
-                    for part in range(p.n_parts)
-                ],
+                "conditions": conditions(p, statistics[name], query=query),
             }
             for name, p in grid.partitions.items()
         ],
@@ -99,6 +92,20 @@ def summarize_grid(
         "rules": rules,
         "hidden_rules": len(grid.cells) - len(rules),
     }
+
+
+def conditions(
+    partition: Any, statistics: Mapping[str, Any] | None, *, query: bool
+) -> list[dict[str, str | None]]:
+    """Write the conditions of all parts of a variable, as a rule has them."""
+    return [
+        {
+            "words": part_words(partition, part, statistics, _RULE_LABEL),
+            "sql": part_sql(partition, part),
+            "python": part_python(partition, part, query=query),
+        }
+        for part in range(partition.n_parts)
+    ]
 
 
 def certainty(count: float, rows: float) -> float:
@@ -176,11 +183,14 @@ def island(summary: Mapping[str, Any]) -> dict[str, Any] | None:
     grid = summary.get("grid")
     if grid is None or not grid["variables"] or not all("conditions" in v for v in grid["variables"]):
         return None
-    classes = shown_classes(dict(summary))
-    return {
+    held = {
         "conditions": [[[one["sql"], one["python"]] for one in v["conditions"]] for v in grid["variables"]],
         "query": grid["query"],
-        "all": classes.kept(classes.counts),
         "cells": grid["cells"],
-        "rules": [[rule["cell"], rule["rows"], classes.kept(rule["counts"])] for rule in grid["rules"]],
     }
+    if summary["target"].get("type") == "number":
+        medians = [[rule["cell"], rule["rows"], rule["quantiles"][3]] for rule in grid["rules"]]
+        return {**held, "rules": medians}
+    classes = shown_classes(dict(summary))
+    counts = [[rule["cell"], rule["rows"], classes.kept(rule["counts"])] for rule in grid["rules"]]
+    return {**held, "all": classes.kept(classes.counts), "rules": counts}

@@ -11,17 +11,26 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from damier.intake import Table, Target
 from damier.intake.table import FloatArray
-from damier.models import GroupPartition, IntervalPartition, NaiveBayes, Partition, VariableEvidence
+from damier.models import (
+    GroupPartition,
+    IntervalPartition,
+    NaiveBayes,
+    NaiveBayesRegression,
+    Partition,
+    TargetEvidence,
+    VariableEvidence,
+)
 from damier.report.classes import MAX_CLASSES, ShownClasses, shown_classes
 from damier.report.pairs import default_class
 from damier.report.summary import type_of
-from damier.report.words import LabelStyle, part_labels, shortened
+from damier.report.words import LabelStyle, number, part_labels, shortened
 from damier.search.run import Run
 
 MAX_VARIABLES = 60
@@ -157,31 +166,16 @@ def summarize_scorer(
         As in `damier.report.summarize_grid`.
     """
     counts = model.class_counts.astype(np.float64)
-    variables, characters = [], 0
+    variables: list[dict[str, Any]] = []
     used = [variable for variable in model.variables if variable.informs]
     strongest = sorted(used, key=lambda v: -float(np.ptp(_against_first(v.scores[:-1]), axis=0).max()))
     for variable in strongest:
         column = (statistics or {}).get(variable.name, {})
-        parts = variable.parts
-        held: dict[str, Any] = {
-            "name": variable.name,
-            "type": type_of(parts),
-            "weight": round(variable.weight, 6),
-            "parts": part_labels(variable.partition, column.get("statistics"), labels, room=_LABEL),
-            "missing": parts.part_of(None),
-            "scores": _rounded(variable.scores[:-1]),
-        }
+        held = _looked_up(variable, variable.scores[:-1], column, labels)
         if variable.averaged is not None:
             held["part_scores"] = _rounded(_part_scores(variable, table))
-        groups = _groups(parts)
-        if groups is not None:
-            characters += sum(len(str(value)) + 3 for group in groups for value in group)
-            held["groups"] = groups if characters <= _MOST_CHARACTERS else None
-        elif isinstance(parts, IntervalPartition):
-            ends = {math.inf: "Infinity", -math.inf: "-Infinity"}  # as JavaScript reads them
-            held["bounds"] = [ends.get(bound, bound) for bound in parts.bounds]
-            held["first"] = int(parts.missing_alone)
         variables.append(held)
+    _without_very_many_values(variables)
     merged = len(model.classes) < len(classes.counts)
     return {
         "classes": classes.labels if merged else [name.removesuffix(":") for name in classes.names],
@@ -192,6 +186,83 @@ def summarize_scorer(
         "tried": len(model.variables),
         "variables": variables,
     }
+
+
+def summarize_number_scorer(
+    model: NaiveBayesRegression,
+    columns: Sequence[str],
+    statistics: Mapping[str, Mapping[str, Any]] | None = None,
+    labels: LabelStyle = "plain",
+) -> dict[str, Any] | None:
+    """Describe the naive Bayes of a number for the page; None where nothing informs or there is no room.
+
+    As `summarize_scorer`, with intervals of the target in place of classes: their ``means``, and the
+    ``reserve``, the share of each distribution that stays that of all rows. ``bins`` are neighbouring
+    intervals, about as many rows each, to be shown: ``classes`` are their labels.
+    """
+    used = [variable for variable in model.variables if variable.informs]
+    if not used or not _room_for([variable.parts for variable in used], model.n_intervals):
+        return None
+    counts = model.interval_counts.astype(np.float64)
+    middle = (np.cumsum(counts) - counts / 2) / counts.sum()
+    _, bins = np.unique((middle * MAX_CLASSES).astype(int), return_inverse=True)
+    ends = [number(bound) for bound in model.bounds[np.flatnonzero(np.diff(bins))].tolist()]
+    named = [f"{low} to {high}" for low, high in pairwise(ends)]
+    variables = [
+        _looked_up(v, scores[:-1], (statistics or {}).get(v.name, {}), labels)
+        for v, scores in zip(used, model.tables, strict=True)
+    ]
+    variables.sort(key=lambda v: -max(np.ptp(np.array(v["scores"]), axis=0), default=0.0))
+    _without_very_many_values(variables)
+    return {
+        "classes": [f"≤ {ends[0]}", *named, f"> {ends[-1]}"] if ends else ["all"],
+        "merged": False,
+        "averaged": True,
+        "log_prior": (np.log(counts) - np.log(counts.sum())).tolist(),
+        "means": model.interval_means.tolist(),
+        "reserve": model.reserve,
+        "bins": bins.tolist(),
+        "columns": list(columns),
+        "tried": len(model.variables),
+        "variables": variables,
+    }
+
+
+def _looked_up(
+    variable: VariableEvidence | TargetEvidence,
+    scores: FloatArray,
+    column: Mapping[str, Any],
+    labels: LabelStyle,
+) -> dict[str, Any]:
+    """Describe what a value of a variable is looked up in."""
+    parts = variable.parts
+    # What is chosen from: the best partition of those that evidence is averaged over, else what is looked up.
+    shown = variable.partition if isinstance(variable, VariableEvidence) else parts
+    held: dict[str, Any] = {
+        "name": variable.name,
+        "type": type_of(parts),
+        "weight": round(variable.weight, 6),
+        "parts": part_labels(shown, column.get("statistics"), labels, room=_LABEL),
+        "missing": parts.part_of(None),
+        "scores": _rounded(scores),
+    }
+    groups = _groups(parts)
+    if groups is not None:
+        held["groups"] = groups
+    elif isinstance(parts, IntervalPartition):
+        ends = {math.inf: "Infinity", -math.inf: "-Infinity"}  # as JavaScript reads them
+        held["bounds"] = [ends.get(bound, bound) for bound in parts.bounds]
+        held["first"] = int(parts.missing_alone)
+    return held
+
+
+def _without_very_many_values(variables: Sequence[dict[str, Any]]) -> None:
+    """Leave out the values of groups that a page has no room for."""
+    characters = 0
+    for held in variables:
+        characters += sum(len(value) + 3 for group in held.get("groups", ()) for value in group)
+        if characters > _MOST_CHARACTERS and "groups" in held:
+            held["groups"] = None
 
 
 def _against_first(scores: FloatArray) -> FloatArray:
@@ -244,6 +315,8 @@ def view(summary: Mapping[str, Any]) -> dict[str, Any] | None:
     scorer = summary.get("scorer")
     if scorer is None or not scorer["variables"]:
         return None
+    if "means" in scorer:
+        return _number_view(summary, scorer)
     classes = shown_classes(dict(summary))
     j = default_class(classes)
     j = j if scorer["merged"] else classes.places[j]
@@ -274,6 +347,35 @@ def view(summary: Mapping[str, Any]) -> dict[str, Any] | None:
     }
 
 
+def _number_view(summary: Mapping[str, Any], scorer: Mapping[str, Any]) -> dict[str, Any]:
+    prior, means = np.exp(scorer["log_prior"]), np.array(scorer["means"])
+    shown = []
+    for variable in scorer["variables"][:_SHOWN_VARIABLES]:
+        shares = np.exp(np.insert(np.array(variable["scores"]), 0, 0.0, axis=1)) * prior
+        shares /= shares.sum(axis=1, keepdims=True)
+        moves = (1 - scorer["reserve"]) * (shares @ means - prior @ means)
+        parts = [
+            {
+                "label": shortened(label, _LABEL),
+                "factor": 1 + move,
+                "text": ("+" if move > 0 else "") + number(move),
+            }
+            for label, move in zip(variable["parts"], moves.tolist(), strict=True)
+        ]
+        shown.append({**variable, "shown": parts[:_SHOWN_PARTS], "hidden": len(parts) - _SHOWN_PARTS})
+    return {
+        "variables": shown,
+        "controls": [(v["name"], v["parts"]) for v in scorer["variables"]],
+        "n_variables": len(scorer["variables"]),
+        "averaged": True,
+        "look": [],
+        "first": 0,
+        "class": summary["target"]["name"],
+        "mean": number(float(prior @ means)),
+        "two": True,
+    }
+
+
 def _log_rest(scores: Any, prior: Any, j: int) -> Any:
     """Return the log of the mean of the factors of the other classes, by their frequencies."""
     others = np.delete(prior, j)
@@ -290,8 +392,9 @@ def island(summary: Mapping[str, Any]) -> dict[str, Any] | None:
         "prior": scorer["log_prior"],
         "columns": scorer["columns"],
         # The page's own, where they are the same.
-        "classes": None if len(scorer["classes"]) <= MAX_CLASSES else scorer["classes"],
+        "classes": scorer["classes"] if "means" in scorer or len(scorer["classes"]) > MAX_CLASSES else None,
         "merged": scorer["merged"],
+        **{key: scorer[key] for key in ("means", "reserve", "bins") if key in scorer},
         "variables": [
             {"name": v["name"], **{key: v[key] for key in kept if key in v}} for v in scorer["variables"]
         ],

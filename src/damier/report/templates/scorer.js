@@ -2,7 +2,7 @@
 part("row", () => {
   const held = data.row, box = $("try");
   if (!held || !box) return;
-  const { prior, columns, variables, merged } = held, names = held.classes || data.classes, look = box.querySelector(".look"), line = $("row-line"), said = $("row-said"), words = $("row-words");
+  const { prior, columns, variables, merged, means } = held, names = held.classes || data.classes, look = box.querySelector(".look"), line = $("row-line"), said = $("row-said"), words = $("row-words");
   const rows = [...$("row-table").tBodies[0].rows], lists = rows.map((row) => row.querySelector("select"));
   // Of each variable: null if it is not given, the number of a part, or the text of a value.
   let given = variables.map(() => null);
@@ -26,18 +26,25 @@ part("row", () => {
   const isPart = (one) => typeof one === "number";
 
   const chance = (p) => (p < 0.0005 ? "<0.1%" : p > 0.9995 ? ">99.9%" : `${(100 * p).toFixed(1)}%`);
-  const bar = (i, x, width, label) => draw("svg", { class: "one", role: "img", "aria-label": label }, draw("rect", { class: "track", width: "100%" }), draw("rect", { class: names.length > 10 ? "k0" : merged && i === data.shown.length ? "ko" : `k${i}`, x: `${x}%`, width: `${width}%` }));
+  const figure = (x) => x.toLocaleString("en", { maximumSignificantDigits: 4 }).replace("-", "−");
+  const predict = (evidence) => {
+    const scores = prior.map((x, j) => x + sum(evidence.map((one) => (one ? one[j] : 0)))), raised = scores.map((x) => Math.exp(x - Math.max(...scores))), total = sum(raised);
+    return raised.map((x, j) => (means ? held.reserve * Math.exp(prior[j]) + ((1 - held.reserve) * x) / total : x / total));
+  };
+  const mean = (evidence) => sum(predict(evidence).map((x, j) => x * means[j]));
+  const bar = (i, x, width, label) => draw("svg", { class: "one", role: "img", "aria-label": label }, draw("rect", { class: "track", width: "100%" }), draw("rect", { class: names.length > 10 || means ? "k0" : merged && i === data.shown.length ? "ko" : `k${i}`, x: `${x}%`, width: `${width}%` }));
   const show = () => {
     // The scores of the first class are zero, and not held.
     const evidence = given.map((one, k) => { const v = variables[k], found = one !== null && ((isPart(one) && v.part_scores) || v.scores)[isPart(one) ? one : placeOf(v, one)]; return found ? [0, ...found] : null; });
-    const scores = prior.map((x, j) => x + sum(evidence.map((one) => (one ? one[j] : 0)))), raised = scores.map((x) => Math.exp(x - Math.max(...scores))), shares = raised.map((x) => x / sum(raised));
+    const all = predict(evidence), shares = means ? names.map((_, i) => sum(all.filter((_, j) => held.bins[j] === i))) : all;
     const order = names.map((_, j) => j).sort((a, b) => shares[b] - shares[a]);
-    const j = look.value === "" ? order[0] : merged ? look.selectedIndex - 1 : Number(look.value), other = order.find((one) => one !== j);
-    words.replaceChildren(bold(`${names[j]}: ${chance(shares[j])}`), ` (${chance(Math.exp(prior[j]))} of all rows). ${evidence.some(Boolean) ? `Evidence is for ${names[j]}, against ${names[other]}.` : "Choose parts or paste a line: the probability moves."}`);
-    $("row-chances").tBodies[0].replaceChildren(...(names.length > 10 ? order.slice(0, 10) : names.map((_, i) => i)).map((i) => make("tr", { "aria-current": i === j }, make("th", { scope: "row" }, names[i]), make("td", {}, bar(i, 0, 100 * shares[i], chance(shares[i]))), make("td", { class: "n" }, chance(shares[i])))));
-    const values = evidence.map((one) => (one ? one[j] - one[other] : null)), most = Math.max(2, ...values.map(Math.abs));
+    const j = means ? 0 : look.value === "" ? order[0] : merged ? look.selectedIndex - 1 : Number(look.value), other = means ? 1 : order.find((one) => one !== j), some = evidence.some(Boolean);
+    words.replaceChildren(bold(means ? `${data.target}: ${figure(mean(evidence))}` : `${names[j]}: ${chance(shares[j])}`), means ? ` on average (all rows: ${figure(mean([]))}). ` : ` (${chance(Math.exp(prior[j]))} of all rows). `, !some ? "Choose parts or paste a line: the prediction moves." : means ? "" : `Evidence is for ${names[j]}, against ${names[other]}.`);
+    $("row-chances").tBodies[0].replaceChildren(...(names.length > 10 ? order.slice(0, 10) : names.map((_, i) => i)).map((i) => make("tr", { "aria-current": !means && i === j }, make("th", { scope: "row" }, names[i]), make("td", {}, bar(i, 0, 100 * shares[i], chance(shares[i]))), make("td", { class: "n" }, chance(shares[i])))));
+    // What a variable brings: the log of odds, or how far the mean would go back without it.
+    const values = evidence.map((one, k) => (!one ? null : means ? mean(evidence) - mean(evidence.toSpliced(k, 1)) : one[j] - one[other])), most = Math.max(means ? 1e-9 : 2, ...values.map(Math.abs));
     rows.forEach(({ cells }, k) => {
-      const v = values[k], text = v === null ? "" : `× ${Number(Math.exp(v).toPrecision(3))}`, width = (50 * Math.abs(v)) / most, list = lists[k], one = given[k];
+      const v = values[k], text = v === null ? "" : means ? (v > 0 ? "+" : "") + figure(v) : `× ${Number(Math.exp(v).toPrecision(3))}`, width = (50 * Math.abs(v)) / most, list = lists[k], one = given[k];
       cells[2].replaceChildren(...(text ? [bar(v > 0 ? j : other, v > 0 ? 50 : 50 - width, width, text)] : []));
       cells[3].textContent = text;
       cells[3].className = `n ${v > 0 ? "up" : v < 0 ? "down" : ""}`;
@@ -65,7 +72,7 @@ part("row", () => {
     given = given.map(() => null);
     if (first && cells.length !== ways[0].length) wrong = [`The line has ${cells.length} values, the table ${columns.length} columns without the target: ${columns.slice(0, 5).join(", ")}, …`];
     else if (first) {
-      const classes = [...$("class").options].map((one) => one.text), read = ways.map((named, i) => {
+      const classes = [...($("class")?.options || [])].map((one) => one.text), read = ways.map((named, i) => {
         const wrong = [], found = variables.map((v) => {
           const cell = cells[named.indexOf(v.name)], place = cell === undefined ? "" : placeOf(v, cell);
           if (isPart(place)) return cell;
@@ -85,7 +92,7 @@ part("row", () => {
   on($("row-clear"), "click", () => { line.value = ""; paste(); });
   lists.forEach((list, k) => on(list, "input", () => { if (list.value !== "own") given[k] = list.value === "" ? null : Number(list.value); changed(); }));
   on(document, "looked", show);
-  panel(box, { name: `${data.name}-row`, table: () => [["variable", "part or value", "odds"], ...rows.map(({ cells }, k) => [cells[0].textContent, lists[k].selectedOptions[0].text, cells[3].textContent])] });
+  panel(box, { name: `${data.name}-row`, table: () => [["variable", "part or value", means ? "moves the mean by" : "odds"], ...rows.map(({ cells }, k) => [cells[0].textContent, lists[k].selectedOptions[0].text, cells[3].textContent])] });
   state.on(["row"], () => {
     let asked = {};
     try { asked = Object.fromEntries(JSON.parse(state.get("row"))); } catch { /* not a row */ }
