@@ -205,7 +205,8 @@ def show_reports(record: Record, options: argparse.Namespace) -> None:
         f"loaded, and idle for the first time; the median of {options.openings} openings in Chromium, on a "
         "machine that does other work as well, so that CPU seconds say more. Asked elsewhere: addresses "
         f"outside the file, which were refused. A page that takes more than {options.time_limit:.0f} s to "
-        "make is given up.",
+        "make is given up."
+        + (" Pages of the other libraries were made earlier on the same machine." if options.keep else ""),
     )
 
 
