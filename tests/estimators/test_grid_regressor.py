@@ -181,3 +181,29 @@ def test_pairs_against_a_number(crossed):
     assert pairs["first_level"][0] == levels["size"]
     with pytest.raises(ValueError, match="constant"):
         rank_pairs(X, np.full(600, 0.5))
+
+
+def test_a_time_limit_counts_the_variables_alone(monkeypatch):
+    """Compiling starts the clock, and nothing starts it a second time: the limit would be given twice."""
+    from damier.fit.regression_grids import fit_regression_grid
+    from damier.intake import read_numbers, read_table
+    from damier.search.axis import numeric_target
+    from damier.search.run import Run
+
+    plain, start, events = numeric_target.partition_with_target, Run.start_clock, []
+
+    def alone(*args, **keywords):
+        events.append("alone")
+        return plain(*args, **keywords)
+
+    def start_clock(run):
+        events.append("clock")
+        start(run)
+
+    monkeypatch.setattr(numeric_target, "partition_with_target", alone)
+    monkeypatch.setattr(Run, "start_clock", start_clock)
+    x = np.arange(60.0)
+    run = Run(time_limit=600.0)
+    run.call(fit_regression_grid, read_table({"a": x, "b": -x}), read_numbers(x), effort=0, run=run)
+    last = len(events) - 1 - events[::-1].index("clock")
+    assert last < events.index("alone")

@@ -180,11 +180,16 @@ def try_table(seed):
             raise Broken("probabilities do not add up to one")
         if loads(dumps(fitted)) != fitted.model_:
             raise Broken("saved and loaded, the model differs")
-        if question == "order" and name != "Coclustering" and not sparse.issparse(X):
+        # The rows of a matrix are the values that are clustered: another order is another table.
+        if question == "order" and not sparse.issparse(X) and not (name == "Coclustering" and of_counts):
             order = rng.permutation(n)
             turned = {what: weights[order] for what, weights in weighed.items()}
             shuffled = clone(estimator).fit(take(X, order), [y[i] for i in order], **turned)
-            if not same(answers(shuffled, X), found):
+            if name == "Coclustering":
+                alike = shuffled.model_ == fitted.model_
+            else:
+                alike = same(answers(shuffled, X), found)
+            if not alike:
                 raise Broken("row order changes the answers")
         elif question == "threads" and "n_jobs" in estimator.get_params():
             if clone(estimator).set_params(n_jobs=3).fit(X, y, **weighed).model_ != fitted.model_:

@@ -67,6 +67,7 @@ def fit_regression_grid(
     from damier.search.axis.numeric_target import partition_with_target
     from damier.search.grid.numeric_target import search_grid_with_target
     from damier.search.grid.problem import cells_of_rows
+    from damier.search.grid.search import compile_kernels
 
     library = table.library
     if weights is not None:
@@ -75,6 +76,7 @@ def fit_regression_grid(
     coded = [code_column(column) for column in table.columns]
     axes = [one.axis for one in coded]
     ordered = order_target(target)
+    compile_kernels(3, run)  # starts the clock: the variables alone are a part of the search
 
     def alone(one: CodedColumn) -> Any:
         axis = one.axis

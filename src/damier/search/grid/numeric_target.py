@@ -29,7 +29,6 @@ from damier.search.axis.numeric_target import (
 from damier.search.grid.problem import AxisCodes, FoundGrid, cells_of_rows, count_cells
 from damier.search.grid.search import (
     DEFAULT_EFFORT,
-    compile_kernels,
     search_alone,
     search_grid,
     search_pair,
@@ -103,7 +102,6 @@ def search_grid_with_target(
     (True, True)
     """
     run = Run() if run is None else run
-    compile_kernels(3, run)
     efforts: Iterable[int] = (0, DEFAULT_EFFORT if effort is None else effort)
     if effort is None and run.time_limit is not None:
         efforts = itertools.chain(efforts, itertools.count(DEFAULT_EFFORT + 1))
