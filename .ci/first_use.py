@@ -69,7 +69,7 @@ def fits():
             yield f"{name}, {n_classes} classes", estimator().fit(X, y)
             if name.startswith("MODL"):
                 number = np.arange(333.0) % 71 + 9 * X.get("rank", np.zeros(333))
-                yield f"{name}, numeric target", estimator().fit(X, number)
+                yield f"{name}, numeric target", estimator(target="number").fit(X, number)
     yield from settings()
 
 
@@ -92,7 +92,6 @@ def settings():
             yield f"{name}, counted, {n_classes}", estimator(memory_limit="1MB").fit(table, "y")
         for given in ({"pairs": "auto"}, {"averaging": "compression"}, {"averaging": None}):
             yield f"{given}, {n_classes}", damier.NaiveBayesClassifier(**given).fit(X, y)
-        yield f"weights, {n_classes}", damier.DataGridClassifier().fit(X, y, sample_weight=twice)
 
 
 def reports():

@@ -164,6 +164,14 @@ def test_noise_gives_no_grid(rows):
     assert found.grid_.cells.counts.sum() == N
 
 
+def test_a_grid_of_one_number(rows):
+    step = rows["noise"].to_numpy() > 0.3
+    informed = rows.select(["noise"]).append_column("y", [np.where(step, "yes", "no").tolist()])
+    found = damier.DataGridClassifier(memory_limit=0, effort=1).fit(relation(informed, ["noise", "y"]), "y")
+    assert found.grid_.variables == ("noise",)
+    check(found.grid_, informed)
+
+
 def test_pairs(rows, monkeypatch):
     held = relation(rows, ["x", "word", "noise", "y"])
     X, y = rows.select(["x", "word", "noise"]), rows["y"].to_pylist()

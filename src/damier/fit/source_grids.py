@@ -159,7 +159,10 @@ def moved(source: Source, labels: Labels, grid: DataGrid, unlisted: Unlisted, ru
         run.report(f"Moving the cuts of {name}")
         table = np.zeros((*(axis.n_parts for axis in others), labels.n_classes), np.int64)
         rest = [k for k, n in enumerate(grid.partitions) if n != name]
-        np.add.at(table, tuple(grid.cells.parts[:, rest].T), grid.cells.counts)
+        if rest:
+            np.add.at(table, tuple(grid.cells.parts[:, rest].T), grid.cells.counts)
+        else:
+            table += grid.cells.counts.sum(axis=0)
         of_cells = replace(labels, axes=(*others, *labels.axes), counts=table.ravel())
         try:
             cuts = moved_cuts(source, partition, of_cells, labels.n_classes, run)
