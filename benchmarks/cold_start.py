@@ -141,11 +141,11 @@ event.register("numba:compile", Listener())
 import damier.commands.workload
 damier.commands.workload.compile_beside = lambda: None  # all of them in this process
 from damier.__main__ import main
-told, sys.argv[1:] = sys.argv[1], ["report", "--sample", "--no-progress", "-o", "/dev/null"]
+written, sys.argv[1:] = sys.argv[1], ["report", "--sample", "--no-progress", "-o", "/dev/null"]
 try:
     main()
 finally:
-    with open(told, "w") as file:
+    with open(written, "w") as file:
         json.dump(entries, file)
 """
 
@@ -212,9 +212,9 @@ def kernels(record: Record, options: argparse.Namespace) -> None:  # noqa: ARG00
     title = "Compiling, in a first report"
     columns = ("kernel", "functions inside", "CPU seconds")
     with tempfile.TemporaryDirectory() as cache:
-        told = Path(cache, "entries.json")
-        spend(["-c", KERNELS, str(told)], DAMIER_COMPILED="", NUMBA_CACHE_DIR=cache)
-        entries = json.loads(told.read_text())
+        written = Path(cache, "entries.json")
+        spend(["-c", KERNELS, str(written)], DAMIER_COMPILED="", NUMBA_CACHE_DIR=cache)
+        entries = json.loads(written.read_text())
     for name, inner, seconds in sorted(entries, key=lambda entry: -entry[2]):
         record.row(title, columns, [name, inner, seconds])
     record.row(title, columns, ["all", *(sum(entry[k] for entry in entries) for k in (1, 2))])

@@ -97,17 +97,17 @@ def curve_view(variable: Mapping[str, Any], classes: ShownClasses) -> list[dict[
             {**plain, "colour": classes.colours[classes.places.index(j)], "line": _line(shares, top)}
             for j, shares in zip(curve["places"], curve["shares"], strict=True)
         ]
-    told, (shares,), low, high = curve["places"][0], curve["shares"], curve["low"], curve["high"]
+    place, (shares,), low, high = curve["places"][0], curve["shares"], curve["low"], curve["high"]
     views = []
-    for j in (told, 1 - told):
-        if j != told:
+    for j in (place, 1 - place):
+        if j != place:
             shares, low, high = ([1 - share for share in those] for those in (shares, high, low))
         top = _top(max(high))
         views.append(
             {
                 "colour": classes.colours[j],
                 "name": classes.labels[j],
-                "off": j != told,
+                "off": j != place,
                 "top": top,
                 "line": _line(shares, top),
                 "band": _band(low, high, top),

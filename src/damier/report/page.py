@@ -186,8 +186,8 @@ def _view(summary: Summary) -> dict[str, Any]:
             "target": target["name"],
             "classes": classes.labels,
             "shown": classes.places,
-            # Of two classes the page tells of one where it can show but one.
-            "told": classes.colours[rarer(target["counts"])] if len(target["counts"]) == 2 else "",
+            # Where one of two classes is shown, the rarer one.
+            "one_shown": classes.colours[rarer(target["counts"])] if len(target["counts"]) == 2 else "",
             "totals": target["counts"],
             "names": target["classes"] if classes.n_others else None,
             "counts": counts_of_all or None,

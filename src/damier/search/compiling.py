@@ -1,4 +1,4 @@
-"""Who is told before a kernel is compiled; nothing is imported here, so that a command can ask at once."""
+"""Calls to make before a kernel is compiled; nothing is imported here, so that a command can ask at once."""
 
 from __future__ import annotations
 

@@ -72,8 +72,8 @@ class _Cache(NullCache):  # type: ignore[misc]
         if found is None:
             found = self._on_disk(sig, target_context)
         if found is None:
-            told = [call(packaged.name_of(self.function)) for call in on_compiling]
-            found = self._on_disk(sig, target_context) if any(told) else None
+            changed = [call(packaged.name_of(self.function)) for call in on_compiling]
+            found = self._on_disk(sig, target_context) if any(changed) else None
         return found
 
     def _on_disk(self, sig: Any, target_context: Any) -> Any:

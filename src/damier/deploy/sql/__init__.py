@@ -176,11 +176,11 @@ def to_sql(
     head = [f"{type(held).__name__}, by damier, for {engine.engine}: {what} of {called}."]
     head += [note] if note else []
     head += _size_notes(engine, len(text.encode("utf-8", "replace")))
-    told = [_columns_read(plan, names), *plan.comments[:_LISTED_COLUMNS]]
+    notes = [_columns_read(plan, names), *plan.comments[:_LISTED_COLUMNS]]
     if len(plan.comments) > _LISTED_COLUMNS:
-        told.append(f"... and {len(plan.comments) - _LISTED_COLUMNS} more columns")
+        notes.append(f"... and {len(plan.comments) - _LISTED_COLUMNS} more columns")
     lines = [_comment(line, engine) for line in head]
-    lines += [line for text in told for line in _wrapped(_comment(text, engine))]
+    lines += [line for text in notes for line in _wrapped(_comment(text, engine))]
     comments = "".join(f"-- {line}\n" for line in lines)
     if template == "dbt":
         text = _as_dbt(text, marker, writer, _split(table))

@@ -1,5 +1,5 @@
 // The class that pairs, curves and a row look at is the one chosen above the variables; lists of the class "look"
-// follow it and it follows them. "looked" is told to the document.
+// follow it and it follows them. The document hears "looked".
 part("class", () => {
   const above = $("class");
   const tell = () => document.dispatchEvent(new Event("looked"));
@@ -38,7 +38,7 @@ part("pairs", () => {
   panel($("matrix-panel"), { name: `${data.name}-pairs` });
 
   // Nats that the rows of a cell tell of the classes; over all cells they sum to the mutual information.
-  const told = (counts, all) => { const n = sum(counts), N = sum(all); return sum(counts.map((c, k) => (c ? (c / N) * Math.log((c * N) / (n * all[k])) : 0))); };
+  const nats_of = (counts, all) => { const n = sum(counts), N = sum(all); return sum(counts.map((c, k) => (c ? (c / N) * Math.log((c * N) / (n * all[k])) : 0))); };
   // Of each measure: the text of a cell and its shade, from -1 to 1.
   const measures = {
     share: (p, q) => [share(p), (p - q) / ((p > q ? 1 - q : q) || 1)],
@@ -55,10 +55,10 @@ part("pairs", () => {
     heading.textContent = `${name}: ${signed(grid[2])} beyond both alone`;
     // By variable: its name, its parts in the grid, its parts alone where they are others.
     const [down, across] = ends.map((v, i) => { const at = i ^ turned, differs = grid[4 + at]; return { name: names[v], at, level: levels[v], own: own[v], differs, labels: differs || own[v][0] }; });
-    const all = data.classes.map((_, j) => sum(cells.map((cell) => cell[2 + j]))), nats = cells.map((cell) => told(cell.slice(2), all));
+    const all = data.classes.map((_, j) => sum(cells.map((cell) => cell[2 + j]))), nats = cells.map((cell) => nats_of(cell.slice(2), all));
     const most = Math.max(...nats) || 1, top = Math.max(...cells.map((cell) => cell[2 + k]));
     const cellOf = (counts, whole) => {
-      const rows = sum(counts), n = counts[k], p = n / rows, q = whole[k] / sum(whole), nats = told(counts, whole);
+      const rows = sum(counts), n = counts[k], p = n / rows, q = whole[k] / sum(whole), nats = nats_of(counts, whole);
       if (!rows) return make("td", { class: "empty", "aria-label": "no row" });
       const [text, value] = measures[measure.value](p, q, nats, most, n, top), step = Math.abs(value) > 1e-3 ? Math.min(4, Math.round(4 * Math.min(1, Math.abs(value)) + 0.49)) : 0;
       return make("td", { class: step ? (value > 0 ? "p" : "m") + step : "z", "data-tip": `${data.classes[k]}: ${count(n)} of ${count(rows)} rows (${(100 * p).toFixed(1)}%), lift ${(p / q).toFixed(2)}, ${four(nats)} nats` }, bold(text), " ", make("small", {}, count(rows)));

@@ -82,7 +82,7 @@ part("parts", () => {
     top = 0;
     if (chosen.value !== "") for (const row of bodies.flatMap(countsOf)) if (rowsOf(row) >= 20) top = Math.max(top, row[j] / rowsOf(row) || 0);
     top = top ? Math.min(1, Math.ceil(11 * top) / 10) : 1;
-    const at = data.shown.indexOf(j), one = chosen.value === "" ? "" : at < 0 ? "none" : `k${at}`, lit = one || data.told;
+    const at = data.shown.indexOf(j), one = chosen.value === "" ? "" : at < 0 ? "none" : `k${at}`, lit = one || data.one_shown;
     for (const path of document.querySelectorAll(".mosaic path")) path.classList.toggle("dim", at >= 0 && one !== "" && !path.classList.contains(one));
     for (const curve of document.querySelectorAll(".values .c")) curve.classList.toggle("off", lit !== "" && !curve.classList.contains(lit));
     for (const body of bodies) if (body.classList.contains("open")) show(body);
