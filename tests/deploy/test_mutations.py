@@ -388,6 +388,11 @@ def test_spoilt_models_are_refused_in_our_words_or_score(kind):
             ["variables", 0, "weight", -2.0],
             r"variables\[0\].weight: -2.0 is negative or not a number",
         ),
+        (
+            "naive_bayes",
+            ["variables", 0, "weight", 1e300],
+            r"variables\[0\].weight: 1e\+300 is larger than 1e\+100",
+        ),
         ("naive_bayes", ["class_counts", 0, 0], "class_counts: a class holds rows"),
         ("balls", ["metric", "miles"], "metric: unknown distance 'miles'"),
         ("balls", ["points", 0, 0, None], "points: a number is expected, got null"),

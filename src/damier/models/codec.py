@@ -37,6 +37,7 @@ from damier.intake.table import FloatArray, IntArray, Table
 from damier.models.notebook import one_line
 
 _SCALARS = (str, bool, int, float, type(None))
+_LARGEST_WEIGHT = 1e100
 _LARGEST_COUNT = 2**53
 
 M = TypeVar("M", bound="Model")
@@ -299,7 +300,14 @@ def _share_error(values: Any) -> str | None:
 def _weight_error(values: Any) -> str | None:
     held = np.asarray(values)
     wrong = held[~(held >= 0.0)]
-    return f"{wrong[0]} is negative or not a number" if wrong.size else None
+    if wrong.size:
+        return f"{wrong[0]} is negative or not a number"
+    # Evidence, a logarithm of counts, times the weight must stay a number.
+    return (
+        f"{held.max()} is larger than {_LARGEST_WEIGHT:g}"
+        if held.size and held.max() > _LARGEST_WEIGHT
+        else None
+    )
 
 
 def _positive_error(value: int) -> str | None:
