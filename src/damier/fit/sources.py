@@ -294,22 +294,25 @@ def group_source(
 
 
 def write_groups(
-    X: Any, target: str, partition: GroupPartition, path: str, *, sample_weight: str | None = None
+    X: Any, target: str, partition: GroupPartition, out: str, *, sample_weight: str | None = None
 ) -> int:
-    """Write all values of a column with their groups to a Parquet file, those too that a model does not list.
+    """Write all values of a column with their groups, those too that a model does not list.
 
-    The engine that holds the table writes the file: however many values there are, they never come here.
+    The engine that holds the table writes them: however many values there are, they never come here.
 
     Parameters
     ----------
     X : source
-        The table that was fitted: files or a DuckDB relation.
+        The table that was fitted.
     target : str
         Its target.
     partition : GroupPartition
         The groups, as fitted to X: ``estimator.partitions_[name]``.
-    path : str
-        The file: columns ``name`` and ``part``.
+    out : str
+        Where to: a Parquet file that DuckDB writes, if X is files or a DuckDB relation; a folder of Parquet
+        files that the cluster writes, if X is a Spark DataFrame; the name of a table to be made, if X is an
+        ibis table in another database. A folder or table of that name must not be there yet. Columns
+        ``name`` and ``part`` (``part_`` beside a column ``part``). Dates and times are in microseconds.
     sample_weight : str, optional
         The weights that were used.
 
@@ -321,7 +324,8 @@ def write_groups(
     Raises
     ------
     ValueError
-        If the groups are not those of X, or its engine cannot write them.
+        If the groups are not those of X, or its engine cannot write them; DuckDB and Spark do so for up to
+        32 classes.
 
     Examples
     --------
@@ -338,9 +342,11 @@ def write_groups(
     [(0, 0), (1, 1), (2, 0), (3, 1)]
     """
     source = open_source(X)
-    write = getattr(source, "write_groups", None)
-    if source is None or write is None:
-        raise ValueError("groups are written by DuckDB: pass files or a DuckDB relation")
+    if source is None:
+        raise ValueError(
+            "groups are written by the engine that holds the table: pass files, a DuckDB relation, a Spark "
+            "DataFrame or an ibis table"
+        )
     labels = read_labels(source, target, sample_weight)
     profiles = source.profiles(partition.name, labels)
     groups, counts, _ = _search_profiles(profiles, "auto")
@@ -360,7 +366,7 @@ def write_groups(
         partition.counts[renumbered], counts
     ):
         raise ValueError(f"the groups of {partition.name!r} are not those of X: pass what it was fitted to")
-    return int(write(partition.name, labels, profiles, renumbered[groups].tolist(), path))
+    return source.write_groups(partition.name, labels, profiles, renumbered[groups].tolist(), out)
 
 
 def _search_profiles(profiles: Profiles, search: Search) -> tuple[IntArray, IntArray, bool]:

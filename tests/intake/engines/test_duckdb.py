@@ -196,3 +196,12 @@ def test_files_of_a_pattern_may_have_different_columns(tmp_path):
     held = source.collect(["x", "z"])
     assert sorted(held["x"].values.tolist()) == [1.0, 2.0, 3.0]
     assert np.isnan(held["z"].values).sum() == 2
+
+
+@pytest.mark.parametrize("text", ["", "\n\n"])
+def test_an_empty_text_file_is_named(tmp_path, text):
+    (tmp_path / "a.csv").write_text("x,y\n1,2\n")
+    (tmp_path / "b.csv").write_text(text)
+    for pattern in ("b.csv", "*.csv"):
+        with pytest.raises(ValueError, match=r"b\.csv is empty: the first line must have the names"):
+            open_source(tmp_path / pattern)

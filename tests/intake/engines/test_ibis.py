@@ -12,6 +12,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+import damier
+from damier.deploy import write_groups
 from damier.intake.engines import ibis as ibis_source
 from damier.intake.engines import open_source
 from damier.intake.engines.cells import Axis
@@ -69,11 +71,12 @@ def rows(n=N):
     )
 
 
-def connected(engine):
+def connected(engine, table=None):
     """Connect to an engine with the table t in it, or skip."""
+    table = rows() if table is None else table
     if engine == "duckdb":
         connection = ibis.duckdb.connect()
-        connection.con.register("loaded", rows())
+        connection.con.register("loaded", table)
         connection.raw_sql("CREATE TABLE t AS SELECT * FROM loaded")
         return connection
     held = sql_engines.engine(engine)
@@ -81,9 +84,9 @@ def connected(engine):
         connection = ibis.sqlite.connect()
         held = sql_engines.SQLite()
         held.connection = connection.con
-        held.load(rows())
+        held.load(table)
         return connection
-    held.load(rows())
+    held.load(table)
     return ibis.postgres.connect(host=held.connection.info.host, user="damier", database="postgres")
 
 
@@ -252,3 +255,40 @@ def test_cells_of_a_grid(table, streamed, weight):
             inside = (parts == cell).all(axis=1)
             expected = np.bincount(codes[inside], repeated[inside], minlength=3)
             np.testing.assert_array_equal(counts, expected)
+
+
+@pytest.mark.parametrize("engine", ["sqlite", "postgres"])
+def test_groups_of_all_values_become_a_table(engine, tmp_path):
+    rng = np.random.default_rng(3)
+    y = rng.integers(0, 2, N)
+    shop = [
+        None if k == 7 else f"Shop {k} 'n \"ß" if k % 2 else f"shop {k}"
+        for k in (y * 10 + rng.integers(0, 40, N))
+    ]
+    held = pa.table(
+        {"Part": shop, "n0": rng.integers(0, 6, N) + 3 * y, "y": y, "times": rng.integers(0, 3, N)}
+    )
+    connection = connected(engine, held)
+    table, out = connection.table("t"), 'a "map" of it\'s `shops`'
+    pq.write_table(held, tmp_path / "t.parquet")
+    for name, part, weight in [("Part", "part_", None), ("n0", "part", "times")]:
+        chosen = table.select(name, "y", "times")
+        grouper = damier.MODLGrouper(memory_limit=0, max_values=2)
+        partition = grouper.fit(chosen, "y", sample_weight=weight).partitions_[name]
+        n_values = write_groups(chosen, "y", partition, out, sample_weight=weight)
+        file = str(tmp_path / "map.parquet")
+        whole = str(tmp_path / "t.parquet")
+        assert write_groups(whole, "y", partition, file, sample_weight=weight) == n_values
+        written = pq.read_table(file).to_pydict()
+        found = connection.table(out).to_pyarrow().to_pydict()
+        assert list(found) == list(written) == [name, part]
+        assert dict(zip(*found.values(), strict=True)) == dict(zip(*written.values(), strict=True))
+        assert len(found[part]) == n_values > 2
+        with pytest.raises(ValueError, match=r"cannot write the groups to the table .*exists"):
+            write_groups(chosen, "y", partition, out, sample_weight=weight)
+        connection.drop_table(out)
+    other = table.filter(table.n0 > 3)
+    with pytest.raises(ValueError, match="are not those of X"):
+        write_groups(other, "y", partition, out, sample_weight="times")
+    assert out not in connection.list_tables()
+    connection.disconnect()

@@ -15,6 +15,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+import damier
+from damier.deploy import write_groups
 from damier.intake.engines import open_source
 from damier.intake.engines.prebins import ALL, Counts, exact_binning, only_binning, refined_binning
 from damier.intake.engines.source import read_labels
@@ -323,3 +325,23 @@ def test_a_real_cluster(path, tmp_path):
         )
     assert done.returncode == 0, done.stdout + done.stderr
     assert "all the same" in done.stdout
+
+
+def test_the_cluster_writes_the_groups_of_all_values(spark, path, tmp_path):
+    frame, out, file = spark.read.parquet(path), tmp_path / "a map", str(tmp_path / "map.parquet")
+    chosen = frame.select("`word.s ```", "label", "times")
+    grouper = damier.MODLGrouper(memory_limit=0, max_values=2)
+    partition = grouper.fit(chosen, "label", sample_weight="times").partitions_["word.s `"]
+    n_values = write_groups(chosen, "label", partition, str(out), sample_weight="times")
+    assert write_groups(path, "label", partition, file, sample_weight="times") == n_values == 5
+    written, found = pq.read_table(file).to_pydict(), pq.read_table(out).to_pydict()
+    assert list(found) == list(written) == ["word.s `", "part"]
+    assert dict(zip(*found.values(), strict=True)) == dict(zip(*written.values(), strict=True))
+    before = sorted(p.name for p in out.iterdir())
+    with pytest.raises(ValueError, match=r"Spark could not write the groups to .*already exists"):
+        write_groups(chosen, "label", partition, str(out), sample_weight="times")
+    assert sorted(p.name for p in out.iterdir()) == before
+    grouper.fit(frame.select("whole", "many"), "many")
+    with pytest.raises(ValueError, match="at most 32 classes; 'many' has more"):
+        write_groups(frame, "many", grouper.partitions_["whole"], str(tmp_path / "many"))
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["a map", "map.parquet"]

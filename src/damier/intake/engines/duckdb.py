@@ -30,7 +30,9 @@ from damier.intake.engines.source import (
     SourceColumn,
     Watch,
     crowded_slots,
+    few_classes_error,
     need,
+    part_name,
 )
 from damier.intake.files import read_file
 from damier.intake.frames import read_table
@@ -63,6 +65,8 @@ _KINDS: dict[str, Kind] = {
 }
 _VIEW = "damier_source"
 _SNIFFED_ROWS = 10_000
+# A text file of up to this size is looked at, whether it holds anything: DuckDB invents a column for nothing.
+_BLANK_BYTES = 4096
 _BOOLEAN = Reading("number", "TRY_CAST(trim({c}) AS BOOLEAN)")
 # Classes up to this many are distinguished by CASE, and counted side by side.
 _FEW_CLASSES = 32
@@ -105,6 +109,9 @@ def open_files(
     kinds = {_kind_of_file(name) for name in found}
     if len(kinds) > 1 or None in kinds:
         raise ValueError(f"{pattern}: all files must end in .parquet, or all in .csv or .tsv")
+    for name in found if kinds == {"csv"} else []:
+        if os.path.getsize(name) < _BLANK_BYTES and not Path(name).read_bytes().strip():
+            raise ValueError(f"{name} is empty: the first line must have the names of the columns")
     settings: dict[str, Any] = {
         "autoinstall_known_extensions": "false",
         "autoload_known_extensions": "false",
@@ -478,32 +485,12 @@ class DuckDBSource:
         return Listed(found.column("v").to_pylist(), _table(found, labels, columns))
 
     def write_groups(
-        self, column: str, labels: Labels, profiles: Profiles, groups: Sequence[int], path: str
+        self, column: str, labels: Labels, profiles: Profiles, groups: Sequence[int], out: str
     ) -> int:
-        """Write every value of a column with its group to a Parquet file, without reading them here.
-
-        Parameters
-        ----------
-        column : str
-        labels : Labels
-            At most 32 classes.
-        profiles : Profiles
-            Those of the column.
-        groups : sequence of int
-            Group of each profile.
-        path : str
-            The file; it is there when all is written, or not at all.
-
-        Returns
-        -------
-        int
-            Number of values.
-        """
+        """Write every value of a column with its group to a Parquet file."""
         table, columns = self._by_value(column, labels)
         if columns == ["n"]:
-            raise ValueError(
-                f"groups are written for at most {_FEW_CLASSES} classes; {labels.name!r} has more"
-            )
+            raise few_classes_error(labels, _FEW_CLASSES)
         self.n_scans += 1
         rows = ", ".join(
             f"({', '.join(map(str, [*counts, group]))})"
@@ -511,14 +498,14 @@ class DuckDBSource:
         )
         names = ", ".join(columns)
         query = (
-            f"SELECT v AS {quoted(column)}, part FROM ({table}) "
+            f"SELECT v AS {quoted(column)}, part AS {part_name(column)} FROM ({table}) "
             f"JOIN (VALUES {rows}) AS p({names}, part) USING ({names}) ORDER BY part, v NULLS FIRST"
         )
-        partial = f"{path}.partial"
+        partial = f"{out}.partial"
         with self._errors():
             try:
                 self._query(query).write_parquet(partial)
-                Path(partial).replace(path)
+                Path(partial).replace(out)
             finally:
                 Path(partial).unlink(missing_ok=True)
         return int(profiles.n_values.sum())

@@ -17,7 +17,7 @@ import hashlib
 import importlib
 import math
 import sqlite3
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -46,6 +46,7 @@ from damier.intake.engines.source import (
     Watch,
     crowded_slots,
     need,
+    part_name,
 )
 from damier.intake.frames import read_table
 from damier.intake.table import FloatArray, IntArray, Table
@@ -158,10 +159,14 @@ class IbisSource:
                 rows: list[tuple[Any, ...]] = cursor.fetchall()
                 return rows
         except Exception as error:
-            if type(error).__module__.partition(".")[0] in ("damier", "builtins"):
-                raise
-            said = (str(error).splitlines() or [type(error).__name__])[0]
-            raise ValueError(f"{self.engine} cannot count the table: {said}") from None
+            raise self._explained(error, "count the table") from None
+
+    def _explained(self, error: Exception, task: str) -> Exception:
+        """Put what the engine reports into one sentence."""
+        if type(error).__module__.partition(".")[0] in ("damier", "builtins"):
+            return error
+        said = (str(error).splitlines() or [type(error).__name__])[0]
+        return ValueError(f"{self.engine} cannot {task}: {said}")
 
     def _cursor(self, query: str) -> Any:
         held = self.connection.raw_sql(query)
@@ -387,10 +392,7 @@ class IbisSource:
         )
         lists = []
         for i, rows in enumerate(_level_lists(binning)):
-            values = ", ".join(
-                f"{'ROW' if self.dialect == 'mysql' else ''}({', '.join(map(str, row))})" for row in rows
-            )
-            lists.append(f"damier_l{i}(b, m, k, s, r, g) AS (VALUES {values})")
+            lists.append(self._list(f"damier_l{i}(b, m, k, s, r, g)", rows))
             two = self._power
             table = (
                 f"SELECT b, g, {self._double('m')} * {two('k')} AS low, {two('s')} AS s, "
@@ -406,6 +408,12 @@ class IbisSource:
             f"SELECT b, MIN(x), MAX(x), SUM(w){more} FROM ({query}) AS q GROUP BY b{more}",
             lists,
         )
+
+    def _list(self, named: str, rows: Iterable[Iterable[int]]) -> str:
+        """Write a list of whole numbers as a table of a WITH clause."""
+        row = "ROW" if self.dialect == "mysql" else ""
+        values = ", ".join(f"{row}({', '.join(map(str, cells))})" for cells in rows)
+        return f"{named} AS (VALUES {values})"
 
     def _near(self, binning: Binning) -> str:
         """Write which numbers the bins counted lie among, where these are few: others are not looked at."""
@@ -456,6 +464,31 @@ class IbisSource:
         return Listed(
             [self._value(column, row[0]) for row in rows], counts.reshape(len(rows), labels.n_classes)
         )
+
+    def write_groups(
+        self, column: str, labels: Labels, profiles: Profiles, groups: Sequence[int], out: str
+    ) -> int:
+        """Have the database make a table of every value of a column with its group."""
+        names = ", ".join(f"n{j}" for j in range(labels.n_classes))
+        rows = ([*counts, group] for counts, group in zip(profiles.counts.tolist(), groups, strict=True))
+        value = "v"
+        if self.dialect == "mysql" and self._kinds[column] == "text":
+            value = "CONVERT(v USING utf8mb4)"  # grouped as bytes
+        query = (
+            f"CREATE TABLE {self._q(out)} AS WITH damier_source AS ({self._text}), "
+            f"{self._list(f'damier_parts({names}, part)', rows)} "
+            f"SELECT {value} AS {self._q(column)}, part AS {self._q(part_name(column))} "
+            f"FROM ({self._by_value(column, labels)}) AS s JOIN damier_parts USING ({names})"
+        )
+        self.n_scans += 1
+        connection = _backend(self.table)  # the user's own: what counts may be a copy of a database in memory
+        try:
+            connection.raw_sql(query).close()
+            with contextlib.suppress(AttributeError):
+                connection.con.commit()
+        except Exception as error:
+            raise self._explained(error, f"write the groups to the table {out!r}") from None
+        return int(profiles.n_values.sum())
 
     def _by_value(self, column: str, labels: Labels) -> str:
         weight = "1" if labels.weight is None else self._q(labels.weight)

@@ -228,6 +228,23 @@ class Source(Protocol):
     def listed(self, column: str, labels: Labels, max_values: int) -> Listed:
         """List the most frequent values of a column; numbers are names here."""
 
+    def write_groups(
+        self, column: str, labels: Labels, profiles: Profiles, groups: Sequence[int], out: str
+    ) -> int:
+        """Have the engine write every value of a column with its group, and return how many there are.
+
+        Parameters
+        ----------
+        column : str
+        labels : Labels
+        profiles : Profiles
+            Those of the column.
+        groups : sequence of int
+            Group of each profile.
+        out : str
+            What is written, see `damier.deploy.write_groups`; it is there when all is written, or not at all.
+        """
+
     def cells(self, axes: Sequence[Axis], labels: Labels) -> Cells:
         """Count the cells of a grid that hold rows."""
 
@@ -256,6 +273,20 @@ def is_source(X: Any) -> bool:
     (True, False)
     """
     return _recognised(X) is not None or isinstance(getattr(X, "n_scans", None), int)
+
+
+def part_name(column: str) -> str:
+    """Return the name that groups of values are written under, beside a column.
+
+    >>> part_name("shop"), part_name("Part")
+    ('part', 'part_')
+    """
+    return "part_" if column.lower() == "part" else "part"
+
+
+def few_classes_error(labels: Labels, most: int) -> ValueError:
+    """Return the error of groups to be written of a target with too many classes."""
+    return ValueError(f"groups are written for at most {most} classes; {labels.name!r} has more")
 
 
 def _recognised(X: Any) -> str | None:

@@ -29,7 +29,9 @@ from damier.intake.engines.source import (
     SourceColumn,
     Watch,
     crowded_slots,
+    few_classes_error,
     need,
+    part_name,
 )
 from damier.intake.frames import read_table
 from damier.intake.table import Table
@@ -138,7 +140,9 @@ class SparkSource:
 
     # ----- jobs
 
-    def _run(self, job: Callable[[], Result], watch: Watch | None = None) -> Result:
+    def _run(
+        self, job: Callable[[], Result], watch: Watch | None = None, task: str = "read the table"
+    ) -> Result:
         """Run a job of Spark in a thread, and stop it when the run is stopped."""
         self.n_scans += 1
         outcome: list[Result] = []
@@ -171,7 +175,7 @@ class SparkSource:
                 session.sparkContext.cancelJobGroup(tag)
             raise
         if failure:
-            raise _explained(failure[0]) from None
+            raise _explained(failure[0], task) from None
         return outcome[0]
 
     def _arrow(self, frame: Any) -> Any:
@@ -294,6 +298,22 @@ class SparkSource:
         found = self._arrow(table.orderBy(*order).limit(max_values).select("v", *columns))
         return Listed(found.column("v").to_pylist(), _table(found, labels, columns))
 
+    def write_groups(
+        self, column: str, labels: Labels, profiles: Profiles, groups: Sequence[int], out: str
+    ) -> int:
+        """Have the cluster write every value of a column with its group: a folder of Parquet files."""
+        functions = importlib.import_module("pyspark.sql.functions")
+        table, columns = self._by_value(column, labels)
+        if columns == ["n"]:
+            raise few_classes_error(labels, _FEW_CLASSES)
+        rows = [(*counts, group) for counts, group in zip(profiles.counts.tolist(), groups, strict=True)]
+        schema = ", ".join([*(f"{name} bigint" for name in columns), "part int"])
+        parts = functions.broadcast(self.frame.sparkSession.createDataFrame(rows, schema))
+        chosen = self._sql("v").alias(column), self._sql("part").alias(part_name(column))
+        found = table.join(parts, columns).select(*chosen)
+        self._run(lambda: found.write.parquet(out), task=f"write the groups to {out}")
+        return int(profiles.n_values.sum())
+
     def _by_value(self, column: str, labels: Labels) -> tuple[Any, list[str]]:
         """Return a frame of values v, their rows t and class counts, and the columns that hold these."""
         weight = "1L" if labels.weight is None else f"CAST({quoted(labels.weight)} AS BIGINT)"
@@ -395,14 +415,14 @@ def _source_column(name: str, held: str) -> SourceColumn:
     return SourceColumn(name, kind, held, ("UTC",) if held == "timestamp" else ())
 
 
-def _explained(error: BaseException) -> BaseException:
+def _explained(error: BaseException, task: str) -> BaseException:
     """Put what Spark reports into one sentence."""
     module = type(error).__module__.partition(".")[0]
     if module not in ("pyspark", "py4j", "grpc"):
         return error
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     said = next((line for line in reversed(lines) if "Error: " in line and "Traceback" not in line), lines[0])
-    return ValueError(f"Spark could not read the table: {said[:500]}")
+    return ValueError(f"Spark could not {task}: {said[:500]}")
 
 
 def _table(found: Any, labels: Labels, columns: list[str]) -> Any:
