@@ -92,6 +92,16 @@ def settings():
             yield f"{name}, counted, {n_classes}", estimator(memory_limit="1MB").fit(table, "y")
         for given in ({"pairs": "auto"}, {"averaging": "compression"}, {"averaging": None}):
             yield f"{given}, {n_classes}", damier.NaiveBayesClassifier(**given).fit(X, y)
+    number = duckdb.sql(
+        "SELECT (h % 9973)::DOUBLE AS x, (h % 7)::VARCHAR AS c, 1 + i % 2 AS w, "
+        "h % 9973 / 10 + 100 * (h % 7) + hash(i + 1) % 1009 + 0.5 AS y"
+        " FROM (SELECT i, hash(i) AS h FROM range(3000) t(i))"
+    )
+    for weights in (None, "w"):
+        encoder = damier.MODLEncoder(target="number", memory_limit="1KB")
+        yield f"counted number, {weights}", encoder.fit(number, "y", sample_weight=weights)
+        regressor = damier.NaiveBayesRegressor(memory_limit="1KB")
+        yield f"counted regression, {weights}", regressor.fit(number, "y", sample_weight=weights)
 
 
 def reports():
