@@ -196,6 +196,36 @@ def test_what_fails_leaves_nothing(folder, small_batches, tmp_path, out):
     assert sorted(p.name for p in tmp_path.iterdir()) == before
 
 
+@pytest.mark.parametrize("model", ["model.json", "plain.json"])
+@pytest.mark.parametrize("out", ["s.csv", "s.parquet", "s"])
+def test_a_file_damaged_inside_is_named(folder, small_batches, tmp_path, model, out):
+    (tmp_path / "new").mkdir()
+    for name in "ab":
+        pq.write_table(visits(1), tmp_path / "new" / f"{name}.parquet", row_group_size=500)
+    data = (tmp_path / "new" / "b.parquet").read_bytes()
+    third = len(data) // 3
+    (tmp_path / "new" / "b.parquet").write_bytes(data[:third] + b"\xff" * third + data[2 * third :])
+    done = run("predict", folder / model, tmp_path / "new" / "*.parquet", "-o", tmp_path / out)
+    assert done.exit_code == 1
+    assert "b.parquet is not a readable Parquet file" in done.output.replace("\n", "")
+    with pytest.raises(ValueError, match=r"new/\*\.parquet cannot be read: "):
+        damier.MODLEncoder(memory_limit=0).fit(str(tmp_path / "new" / "*.parquet"), "left")
+    assert [p.name for p in tmp_path.iterdir()] == ["new"]
+
+
+def test_a_full_disk_leaves_nothing(folder, tmp_path):
+    big = tmp_path / "big"
+    big.mkdir()
+    pq.write_table(pa.concat_tables([visits(seed) for seed in range(1, 6)]), big / "a.parquet")
+    for out in ("s.csv", "s.parquet", "s"):
+        words = [sys.executable, "-m", "damier", "predict", folder / "plain.json", big, "-o", tmp_path / out]
+        limited = ["bash", "-c", 'ulimit -f 64; exec "$@"', "bash", *map(str, words)]  # 64 KB
+        done = subprocess.run(limited, capture_output=True, text=True, timeout=600)
+        assert done.returncode == 2, done.stderr
+        assert f"cannot write '{tmp_path / out}': File too large" in done.stderr.replace("\n", "")
+        assert [p.name for p in tmp_path.iterdir()] == ["big"]
+
+
 def test_what_is_refused(folder, tmp_path):
     pattern = folder / "new" / "*.parquet"
     for words, said in [

@@ -158,8 +158,12 @@ class Rows:
                 reader = connection.sql(f"SELECT {listed} FROM {source}").to_arrow_reader(rows)
                 for batch in _one_at_least(reader, reader.schema):
                     yield _batch(batch.rename_columns(names), used, keep)
-        except (duckdb.Error, pa.ArrowException) as error:
-            reason = str(error).splitlines()[0]
+        except (
+            duckdb.Error,
+            pa.ArrowException,
+            OSError,
+        ) as error:  # of a stream, errors of DuckDB are OSError
+            reason = str(error).partition("\n")[0]
             raise ValueError(f"{self.path} is not a readable Parquet file: {reason}") from None
 
     def _text(self, usual: str, consume: Callable[[Iterator[Batch]], Result]) -> Result:

@@ -286,12 +286,12 @@ class DuckDBSource:
 
         try:
             yield
-        except duckdb.OutOfMemoryException as error:
-            raise MemoryError(
-                f"{self.shown}: DuckDB ran out of memory or of disk to spill to ({_first_line(error)}): "
-                "raise memory_limit, or free space"
-            ) from None
-        except duckdb.Error as error:
+        except (duckdb.Error, OSError) as error:  # while rows are streamed, errors of DuckDB are OSError
+            if isinstance(error, duckdb.OutOfMemoryException) or str(error).startswith("Out of Memory Error"):
+                raise MemoryError(
+                    f"{self.shown}: DuckDB ran out of memory or of disk to spill to ({_first_line(error)}): "
+                    "raise memory_limit, or free space"
+                ) from None
             raise ValueError(f"{self.shown} cannot be read: {_first_line(error)}") from None
 
     def _fetch(self, query: str) -> list[tuple[Any, ...]]:
@@ -502,12 +502,12 @@ class DuckDBSource:
             f"JOIN (VALUES {rows}) AS p({names}, part) USING ({names}) ORDER BY part, v NULLS FIRST"
         )
         partial = f"{out}.partial"
-        with self._errors():
-            try:
+        try:
+            with self._errors():
                 self._query(query).write_parquet(partial)
-                Path(partial).replace(out)
-            finally:
-                Path(partial).unlink(missing_ok=True)
+            Path(partial).replace(out)
+        finally:
+            Path(partial).unlink(missing_ok=True)
         return int(profiles.n_values.sum())
 
     def _by_value(self, column: str, labels: Labels) -> tuple[str, list[str]]:
