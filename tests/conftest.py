@@ -1,8 +1,9 @@
-"""What all tests share: hypothesis has no deadline (compiling takes seconds), repeats itself under CI."""
+"""What all tests share: examples of hypothesis without deadline, the same under CI; Ctrl-C that is heard."""
 
 from __future__ import annotations
 
 import os
+import signal
 
 from hypothesis import HealthCheck, settings
 
@@ -13,3 +14,7 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("damier")
+
+# A shell starts what runs in the background with Ctrl-C ignored, and tests press it.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -286,10 +286,9 @@ def test_numbers_are_named_on_a_phone(open_page, number_summary, sample_page):
     phone = {"width": 390, "height": 800}
     page = open_page(render_page(number_summary), viewport=phone)
     rule = written(page.locator(".rules tbody tr").first.locator("td"))
-    names = [v["name"] for v in number_summary["grid"]["variables"]]
-    assert [text.partition(":")[0] for text in rule[: len(names)]] == names
-    assert re.fullmatch(r"[\d,]+ rows", rule[len(names)])
-    assert re.fullmatch(r"median: [\d,.]+", rule[-1])
+    assert all(v["name"] in rule[0] for v in number_summary["grid"]["variables"])
+    assert re.fullmatch(r"[\d,]+ rows", rule[1])
+    assert re.fullmatch(r"median: [\d,.]+", rule[3])
     part = written(page.locator(".strips tbody tr").first.locator("td"))
     assert part[3].startswith("median: ")
     assert part[4].startswith("mean: ")

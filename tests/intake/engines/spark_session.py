@@ -11,6 +11,7 @@ import importlib.util
 import os
 import re
 import shutil
+import signal
 import socket
 import stat
 import subprocess
@@ -63,6 +64,7 @@ def start(master: str = "local[2]"):
     from pyspark.sql import SparkSession
 
     folder = tempfile.mkdtemp(prefix="damier-")
+    heard = signal.getsignal(signal.SIGINT)
     session = (
         SparkSession.builder.master(master)
         .config("spark.ui.enabled", "false")
@@ -76,6 +78,7 @@ def start(master: str = "local[2]"):
         .config("spark.executor.memory", "512m")
         .getOrCreate()
     )
+    signal.signal(signal.SIGINT, heard)  # Spark takes Ctrl-C for itself, after it has stopped too
     session.sparkContext.setLogLevel("OFF")
     return session
 
