@@ -2,7 +2,7 @@
 
     python -m benchmarks.classifiers                    # two hours and more with the peers
     python -m benchmarks.classifiers --tables heart pima --models "naive Bayes" "gradient boosting"
-    python -m benchmarks.classifiers --record --partial /tmp/classifiers.json    # goes on where it ended
+    python -m benchmarks.classifiers --record --partial classifiers-kept.json    # goes on where it ended
 
 ``folds`` cross-validates our models in five folds. ``split`` fits ours and those of scikit-learn once per
 table, on the rows of one split; ``boosting`` explainable boosting machines too, on a few tables of two
