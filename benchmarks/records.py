@@ -9,7 +9,8 @@
 
 ``--record`` keeps the tables in ``benchmarks/recorded/NAME.json``, and ``python -m benchmarks.results``
 writes ``docs/results`` from these files. A table of the same title replaces the one kept before, so that a
-benchmark can be run in pieces; every table says when and on what it was measured.
+benchmark can be run in pieces; every table says when and on what it was measured. A benchmark that measures
+the rows of one table in pieces takes the others in by `Record.merge`.
 """
 
 from __future__ import annotations
@@ -98,13 +99,36 @@ class Record:
             {"title": title, "columns": list(columns), "rows": cells, "note": note, "run": circumstances()}
         )
 
+    def _kept(self, folder: Path = RECORDED) -> list[dict[str, Any]]:
+        path = folder / f"{self.benchmark}.json"
+        tables: list[dict[str, Any]] = []
+        if path.exists():
+            tables = json.loads(path.read_text(encoding="utf-8"))["tables"]
+        return tables
+
+    def merge(
+        self,
+        title: str,
+        columns: Sequence[str],
+        keep: Callable[[list[str]], bool],
+        order: Callable[[list[str]], Any],
+    ) -> list[list[str]]:
+        """Put rows of earlier runs beside those just printed, in an order, and return all."""
+        known = [table for table in self._kept() if table["title"] == title]
+        kept = [row for table in known if table["columns"] == list(columns) for row in table["rows"]]
+        rows = [*self._open.get(title, (columns, []))[1], *filter(keep, kept)]
+        rows.sort(key=order)
+        if rows:
+            self._open[title] = (columns, rows)
+        return rows
+
     def save(self, folder: Path = RECORDED) -> Path:
         """Write the tables beside those kept of earlier runs; one of the same title is replaced."""
         for title in list(self._open):
             self.close(title)
         folder.mkdir(exist_ok=True)
         path = folder / f"{self.benchmark}.json"
-        kept = json.loads(path.read_text(encoding="utf-8"))["tables"] if path.exists() else []
+        kept = self._kept(folder)
         new = {table["title"]: table for table in self.tables}
         tables = [new.pop(table["title"], table) for table in kept] + list(new.values())
         text = json.dumps({"benchmark": self.benchmark, "tables": tables}, indent=1, ensure_ascii=False)

@@ -10,10 +10,11 @@ from __future__ import annotations
 import argparse
 import datetime
 import gc
-import json
 import os
+import shlex
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -23,7 +24,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from benchmarks.records import RECORDED, Record, run
+from benchmarks.records import Record, run
 from damier import NaiveBayesClassifier, NaiveBayesRegressor
 from damier.deploy import to_sql
 from damier.models import IntervalPartition, NaiveBayes, VariableEvidence
@@ -175,16 +176,8 @@ def asked(options: argparse.Namespace) -> list[str]:
 
 def keep_others(record: Record, title: str, columns: list[str], names: list[str]) -> None:
     """Keep what was recorded of the engines that are not run now, in the order of the engines."""
-    path = RECORDED / "sql.json"
-    tables = json.loads(path.read_text(encoding="utf-8"))["tables"] if path.exists() else []
-    kept = [(*row, table["run"]["date"])[: len(columns)] for table in tables
-            if table["title"] == title and table["columns"] == columns[: len(table["columns"])]
-            for row in table["rows"] if row[0] not in names]  # fmt: skip
-    rows = record._open.setdefault(title, (columns, []))[1]
-    rows += map(list, kept)
-    rows.sort(key=lambda row: sql_engines.NAMES.index(row[0]))
-    if not rows:
-        del record._open[title]
+    order = sql_engines.NAMES.index
+    record.merge(title, columns, lambda row: row[0] not in names, lambda row: order(row[0]))
 
 
 def engines(record: Record, options: argparse.Namespace) -> None:
@@ -242,22 +235,37 @@ ROWS = {
 
 
 def cases(record: Record, options: argparse.Namespace) -> None:
-    """Run the test that draws models and tables a thousand times per engine."""
+    """Run the test that draws models and tables a thousand times per engine; print what fails."""
     title = "Drawn models and tables on each engine"
-    columns = ["engine", "models", "outcome", "seconds", "date"]
+    columns = ["engine", "models", "seed", "outcome", "seconds", "date"]
     n = 20 if options.quick else CASES
     names = asked(options)
     for name in names:
         settings = {"DAMIER_SQL_CASES": str(n), "DAMIER_SQL_ENGINES": name}
         test = ["tests/deploy/test_sql.py", "-q", "-k", f"drawn_models and {name}"]
         start = time.perf_counter()
-        command = [sys.executable, "-m", "pytest", *test]
+        command = [sys.executable, "-m", "pytest", *test, f"--hypothesis-seed={options.seed}"]
         done = subprocess.run(command, env=os.environ | settings, capture_output=True, text=True, check=False)
         last = done.stdout.strip().splitlines()[-1]
-        cells = [name, f"{n:,}", last.partition(",")[0], f"{time.perf_counter() - start:.0f}"]
+        cells = [name, f"{n:,}", options.seed, last.partition(",")[0], f"{time.perf_counter() - start:.0f}"]
         record.row(title, columns, [*cells, datetime.date.today().isoformat()])
+        if done.returncode:
+            failed = Path(tempfile.gettempdir(), f"damier-sql-{name}-{options.seed}.txt")
+            failed.write_text(done.stdout + done.stderr, encoding="utf-8")
+            record.say(f"{falsifying(done.stdout)}\nAll of it: {failed}\nAgain: {again(settings, command)}")
     keep_others(record, title, columns, names)
     record.close(title, note=CASES_NOTE)
+
+
+def falsifying(output: str) -> str:
+    """Return the example that Hypothesis says fails, and why, from the output of pytest."""
+    kept = [line for line in output.splitlines() if line.startswith(("E ", "FAILED", "ERROR"))]
+    return "\n".join(kept) or output
+
+
+def again(settings: dict[str, str], command: list[str]) -> str:
+    """Return the line of a shell that runs a failing test again."""
+    return shlex.join(["env", *(f"{name}={value}" for name, value in settings.items()), *command])
 
 
 CASES_NOTE = (
@@ -272,5 +280,8 @@ if __name__ == "__main__":
         "sql",
         __doc__,
         {"text": text, "speed": speed, "fitted": fitted, "engines": engines, "cases": cases},
-        {"--engines": {"nargs": "+", "choices": sql_engines.NAMES, "help": "some engines"}},
+        {
+            "--engines": {"nargs": "+", "choices": sql_engines.NAMES, "help": "some engines"},
+            "--seed": {"type": int, "default": 0, "help": "seed of the drawn models and tables"},
+        },
     )

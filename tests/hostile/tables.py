@@ -88,6 +88,11 @@ def answers(fitted, X):
     raise Broken("answers nothing")
 
 
+def by_class(fitted):
+    """Tell whether answers have a column per class: probabilities, or the evidence of each variable."""
+    return hasattr(fitted, "predict_proba") or fitted.get_params().get("encode") == "evidence"
+
+
 def renamed(fitted, codes, y, turned):
     """The same classes under other names, in the order that they have or in the opposite one."""
     classes = [(type(c), c) for c in fitted.classes_.tolist()]
@@ -205,7 +210,9 @@ def try_table(seed):
             others = renamed(fitted, codes, y, turned)
             if others is not None:
                 again = answers(clone(estimator).fit(X, others, **weighed), X)
-                again = again[:, ::-1] if turned and hasattr(fitted, "predict_proba") else again
+                if turned and by_class(fitted):
+                    each = (-1, again.shape[1] // len(fitted.classes_), len(fitted.classes_))
+                    again = again.reshape(each)[:, :, ::-1].reshape(again.shape)
                 if not (
                     np.allclose(again, found, rtol=1e-9, equal_nan=True) if turned else same(again, found)
                 ):
