@@ -22,7 +22,14 @@ from damier.commands.common import (
 from damier.intake.printable import printable
 
 if TYPE_CHECKING:
-    from damier import NaiveBayesClassifier, NaiveBayesRegressor
+    from collections.abc import Callable
+
+    from damier.fit.sources import SourceUse
+    from damier.fit.training import Opened
+    from damier.models import NaiveBayes, NaiveBayesRegression
+    from damier.search.run import Run
+
+    _FitModel = Callable[[Opened, Run], tuple[NaiveBayes | NaiveBayesRegression, SourceUse]]
 
 EPILOG = (
     "[bold]Examples[/bold]\n\n"
@@ -69,36 +76,63 @@ def fit(
         raise stop(f"--output must end in .json; got {str(output)!r}", WRONG_COMMAND)
     check_outputs((Path(files),), (output,))
     with data_problems(), warnings.catch_warnings(record=True) as said:
-        from damier import NaiveBayesClassifier, NaiveBayesRegressor
-        from damier.estimators._sources import open_training
-        from damier.search.run import count_threads
+        from damier.fit.training import open_training
+        from damier.search.run import Run, count_threads
 
         warnings.simplefilter("always", UserWarning)
-        opened = open_training(files, target, weights, memory_limit=memory, threads=count_threads(threads))
+        n_threads = count_threads(threads)
+        opened = open_training(files, target, weights, memory_limit=memory, threads=n_threads)
         assert opened is not None
-        kind = NaiveBayesRegressor if opened.is_number(target_type) else NaiveBayesClassifier
-        model = kind(memory_limit=memory, n_jobs=threads)
+        fit_model: _FitModel = _fit_number if opened.is_number(target_type) else _fit_classes
         with show_progress(progress)("Counting", 0) as callback:
-            model.fit(opened, target, sample_weight=weights, progress=callback)
+            run = Run(n_threads, None, callback)
+            model, use = run.call(fit_model, opened, run)
     note([str(warning.message) for warning in said if warning.category is UserWarning])
     from damier.deploy import save
 
     with writing(output):
-        save(model.model_, output)
-    _print(model, output)
+        save(model, output)
+    _print(model, use, output)
 
 
-def _print(model: NaiveBayesClassifier | NaiveBayesRegressor, output: Path) -> None:
+def _fit_classes(opened: Opened, run: Run) -> tuple[NaiveBayes, SourceUse]:
+    """Fit a naive Bayes to classes: to all rows where they fit into memory, else to counts of them."""
+    from damier.fit.naive_bayes import fit_naive_bayes
+    from damier.fit.sources import fit_source_naive_bayes
+    from damier.fit.training import require_two_classes
+
+    if opened.fits:
+        rows = opened.classes()
+        model = fit_naive_bayes(rows.table, rows.target, rows.weights, run=run)
+        return model, opened.use(collected=True)
+    require_two_classes(opened.labels, opened.target)
+    model, fitted, sample_rows = fit_source_naive_bayes(opened.source, opened.labels, run=run)
+    return model, opened.use(left_out=fitted.left_out, sample_rows=sample_rows)
+
+
+def _fit_number(opened: Opened, run: Run) -> tuple[NaiveBayesRegression, SourceUse]:
+    """Fit a naive Bayes to a number, in the same way."""
+    from damier.fit.naive_bayes_regression import fit_naive_bayes_regression
+    from damier.fit.source_numbers import fit_source_regression, read_number
+
+    if opened.fits:
+        rows = opened.numbers()
+        model = fit_naive_bayes_regression(rows.table, rows.target, rows.weights, run=run)
+        return model, opened.use(collected=True)
+    number = read_number(opened.source, opened.target, opened.weight, run)
+    model, fitted, sample_rows = fit_source_regression(number, memory=opened.memory, run=run)
+    return model, opened.use(left_out=fitted.left_out, sample_rows=sample_rows)
+
+
+def _print(model: NaiveBayes | NaiveBayesRegression, use: SourceUse, output: Path) -> None:
     """Say what was found, and where it went."""
     console = Console()
-    use = model.source_
-    assert use is not None
-    levels = sorted(model.levels_.items(), key=lambda held: -held[1])
-    for name, level in levels[:_SHOWN]:
-        parts = model.partitions_[name].n_parts
-        console.print(Text(f"  {level:7.4f}  {parts:4d} parts  {printable(name)}"), soft_wrap=True)
-    if len(levels) > _SHOWN:
-        console.print(f"  ... and {len(levels) - _SHOWN:,} more columns", style="dim")
+    found = sorted((variable.partition for variable in model.variables), key=lambda held: -held.level)
+    for held in found[:_SHOWN]:
+        line = f"  {held.level:7.4f}  {held.n_parts:4d} parts  {printable(held.name)}"
+        console.print(Text(line), soft_wrap=True)
+    if len(found) > _SHOWN:
+        console.print(f"  ... and {len(found) - _SHOWN:,} more columns", style="dim")
     how = "read into memory" if use.collected else f"counted by {use.engine} in {use.scans} scans"
     if use.sample_rows is not None and use.sample_rows < use.rows:
         how += f", columns weighted on {use.sample_rows:,} of them"

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, ClassVar, Generic, TypeVar, cast
+from typing import Any, ClassVar, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -15,8 +14,8 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
 from damier.estimators._sklearn import UNUSED
-from damier.estimators._sources import Opened, open_training
 from damier.fit.sources import ColumnFacts, SourceUse
+from damier.fit.training import AnyTarget, Opened, Training, open_training, rows_that_count
 from damier.intake import (
     NumericTarget,
     Table,
@@ -25,25 +24,12 @@ from damier.intake import (
     read_any_target,
     read_table,
     read_target,
-    read_weights,
     refuse_many_classes,
 )
-from damier.intake.engines.source import Labels
 from damier.intake.frames import as_columns, as_frame, make_frame
-from damier.intake.table import Column, FloatArray, IntArray, NumericColumn
+from damier.intake.table import Column, FloatArray, NumericColumn
 from damier.models.partition import AnyPartition, Partition
 from damier.search.run import ProgressCallback, Run, count_threads
-
-AnyTarget = TypeVar("AnyTarget", Target, NumericTarget, Target | NumericTarget)
-
-
-@dataclass(frozen=True, slots=True)
-class Training(Generic[AnyTarget]):
-    """Rows that count, as read by an estimator's ``fit``; ``weights`` is None when every row counts once."""
-
-    table: Table
-    target: AnyTarget
-    weights: IntArray | None
 
 
 class TableEstimator(BaseEstimator):
@@ -105,12 +91,7 @@ class TableEstimator(BaseEstimator):
         warn_of_column_vector(y)
         target = read(y)
         check_consistent_length(range(table.n_rows), target.codes)
-        weights = read_weights(sample_weight, table.n_rows)
-        if weights is not None and not weights.all():
-            kept = np.flatnonzero(weights)
-            table, weights = table.take(kept), weights[kept]
-            target = target.take(kept) if isinstance(target, NumericTarget) else _only(target, kept)
-        return Training(table, target, weights)
+        return rows_that_count(table, target, sample_weight)
 
     def _open_source(self, X: Any, y: Any, sample_weight: Any = None) -> Opened | None:
         """Open X if an engine holds it."""
@@ -270,49 +251,6 @@ class TableClassifier(ClassifierMixin, TableEstimator):
         best = self.predict_proba(X).argmax(axis=1)
         classes: npt.NDArray[Any] = self.classes_[best]
         return classes
-
-
-def require_two_classes(target: Target | Labels, name: str = "y") -> None:
-    """Refuse a target that says nothing.
-
-    Raises
-    ------
-    ValueError
-        If there are fewer than two classes.
-    """
-    if target.n_classes == 0:
-        raise ValueError(f"the target {name} has no labeled row")
-    if target.n_classes == 1:
-        only = target.classes.tolist()[0]
-        raise ValueError(
-            f"the target {name} is constant, it holds one class only ({only!r}): at least two are needed"
-        )
-
-
-def require_two_values(target: NumericTarget, name: str = "y") -> None:
-    """Refuse a number that does not vary.
-
-    Raises
-    ------
-    ValueError
-        If there are fewer than two distinct values.
-    """
-    if target.n_distinct < 2:
-        n_rows = len(target.codes)
-        raise ValueError(
-            f"the target {name} is constant, it is {target.distinct[0]:g} in all rows ({n_rows} sample(s)): "
-            "at least two different numbers are needed"
-        )
-
-
-def _only(target: Target, kept: IntArray) -> Target:
-    """Keep rows of a target, and the classes they hold."""
-    codes = target.codes[kept]
-    seen = np.zeros(target.n_classes + 1, dtype=bool)  # the extra last place answers to -1
-    seen[codes] = True
-    position = (np.cumsum(seen) - 1).astype(np.int32)
-    position[-1] = -1
-    return Target(position[codes], target.classes[seen[:-1]])
 
 
 def warn_of_column_vector(y: Any) -> None:

@@ -11,9 +11,10 @@ from scipy import sparse
 from sklearn.base import TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from damier.estimators._base import TableClassifier, require_two_classes, seed_of
+from damier.estimators._base import TableClassifier, seed_of
 from damier.estimators._sklearn import Interval, StrOptions, fit_context
 from damier.fit.balls import fit_balls
+from damier.fit.training import require_two_classes
 from damier.intake.table import IntArray
 from damier.models.balls import BallGroup, BallPartition
 from damier.search.run import ProgressCallback

@@ -9,7 +9,7 @@ from scipy.special import logsumexp
 from sklearn.utils.validation import check_consistent_length
 
 from damier.criteria import log_binomial, part_costs
-from damier.estimators._base import require_two_classes
+from damier.fit.training import require_two_classes
 from damier.intake import NumericColumn, as_numeric, read_column, read_target
 from damier.models.bound_posterior import BoundPosterior
 from damier.models.bounds import midpoints

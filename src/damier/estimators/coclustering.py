@@ -16,9 +16,9 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from damier.estimators._base import seed_of
 from damier.estimators._sklearn import UNUSED, Interval, fit_context
-from damier.estimators._sources import LEAST_ENGINE_MEMORY
 from damier.fit.coclusters import fit_coclustering
 from damier.fit.sources import SourceUse
+from damier.fit.training import LEAST_ENGINE_MEMORY
 from damier.intake import Table, read_table
 from damier.intake.counts import check_matrix, count_pairs, read_counts
 from damier.intake.engines.source import is_source, memory_bytes, open_source, read_pairs

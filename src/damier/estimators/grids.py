@@ -14,18 +14,16 @@ from sklearn.utils.validation import check_is_fitted
 from damier.estimators._base import (
     TableClassifier,
     WithSummary,
-    require_two_classes,
-    require_two_values,
     seed_of,
 )
 from damier.estimators._regressor import TableRegressor
 from damier.estimators._sklearn import Interval, fit_context
-from damier.estimators._sources import Opened, open_training
 from damier.fit.grids import FoundGrids, find_grids, fit_pairs
 from damier.fit.regression_grids import fit_number_pairs, fit_regression_grid
 from damier.fit.source_grids import SAMPLE_ROWS, find_source_grids, fit_source_regression_grid
 from damier.fit.source_numbers import read_number
 from damier.fit.sources import ColumnFacts
+from damier.fit.training import Opened, open_training, require_two_classes, require_two_values
 from damier.intake import NumericTarget, Table, TargetType, read_any_target, read_table
 from damier.intake.frames import as_frame, make_frame
 from damier.intake.target import name_of

@@ -8,9 +8,10 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 import numpy.typing as npt
 
-from damier.estimators._base import TableClassifier, require_two_classes
+from damier.estimators._base import TableClassifier
 from damier.estimators._sklearn import Interval, StrOptions
 from damier.fit.linf import fit_linf, score_linf
+from damier.fit.training import require_two_classes
 from damier.intake.table import FloatArray
 from damier.models.linf.model import Cover, DecisionPath, LinfModel
 from damier.search.run import ProgressCallback, SearchEnd, count_threads

@@ -13,14 +13,13 @@ from damier.estimators._base import (
     TableClassifier,
     WithSummary,
     by_name,
-    require_two_classes,
     summary_of,
 )
 from damier.estimators._sklearn import Interval, StrOptions, fit_context
-from damier.estimators._sources import Opened, refuse_for_sources
 from damier.fit.naive_bayes import Averaging, EvidenceOf, Pairs, fit_naive_bayes, refuse_pairs
 from damier.fit.partitions import Search, SemiSupervised
 from damier.fit.sources import MAX_VALUES, FittedColumns, fit_source_naive_bayes
+from damier.fit.training import Opened, refuse_for_sources, require_two_classes
 from damier.intake.table import FloatArray
 from damier.models import NaiveBayes
 from damier.models.partition import AnyPartition

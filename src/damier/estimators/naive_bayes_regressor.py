@@ -11,11 +11,11 @@ from sklearn.utils.validation import check_is_fitted
 from damier.estimators._base import WithSummary, by_name, summary_of
 from damier.estimators._regressor import TableRegressor
 from damier.estimators._sklearn import Interval, StrOptions, fit_context
-from damier.estimators._sources import Opened
 from damier.fit.naive_bayes_regression import Averaging, fit_naive_bayes_regression
 from damier.fit.partitions import Search
 from damier.fit.source_numbers import fit_source_regression, read_number
 from damier.fit.sources import MAX_VALUES, FittedColumns
+from damier.fit.training import Opened
 from damier.intake.table import FloatArray
 from damier.models import Explanation, NaiveBayesRegression
 from damier.models.partition import AnyPartition

@@ -1,17 +1,27 @@
-"""What ``fit`` does with a table that an engine holds: files, a database, a cluster."""
+"""Rows to learn from, and tables that an engine holds: files, a database, a cluster."""
 
 from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 
 from damier.fit.source_numbers import is_number, refuse_unclear
 from damier.fit.sources import SourceUse
-from damier.intake import CategoricalColumn, Column, Table
+from damier.intake import (
+    CategoricalColumn,
+    Column,
+    NumericTarget,
+    Table,
+    Target,
+    read_numbers,
+    read_target,
+    read_weights,
+    refuse_many_classes,
+)
 from damier.intake.engines.source import (
     Labels,
     Source,
@@ -22,9 +32,41 @@ from damier.intake.engines.source import (
     read_labels,
     table_bytes,
 )
+from damier.intake.table import IntArray
+
+AnyTarget = TypeVar("AnyTarget", Target, NumericTarget, Target | NumericTarget)
 
 LEAST_ENGINE_MEMORY = 256 * 2**20
 """Bytes that an engine is given, however little the fit may take."""
+
+
+@dataclass(frozen=True, slots=True)
+class Training(Generic[AnyTarget]):
+    """Rows that count, as read by an estimator's ``fit``; ``weights`` is None when every row counts once."""
+
+    table: Table
+    target: AnyTarget
+    weights: IntArray | None
+
+
+def rows_that_count(table: Table, target: AnyTarget, sample_weight: Any) -> Training[AnyTarget]:
+    """Leave out rows of weight zero as if never there."""
+    weights = read_weights(sample_weight, table.n_rows)
+    if weights is not None and not weights.all():
+        kept = np.flatnonzero(weights)
+        table, weights = table.take(kept), weights[kept]
+        target = target.take(kept) if isinstance(target, NumericTarget) else _only(target, kept)
+    return Training(table, target, weights)
+
+
+def _only(target: Target, kept: IntArray) -> Target:
+    """Keep rows of a target, and the classes they hold."""
+    codes = target.codes[kept]
+    seen = np.zeros(target.n_classes + 1, dtype=bool)  # the extra last place answers to -1
+    seen[codes] = True
+    position = (np.cumsum(seen) - 1).astype(np.int32)
+    position[-1] = -1
+    return Target(position[codes], target.classes[seen[:-1]])
 
 
 @dataclass
@@ -70,6 +112,22 @@ class Opened:
             weights = self._values(held[self.weight])
             table = table.drop(self.weight)
         return table, y, weights
+
+    def classes(self) -> Training[Target]:
+        """Read all rows, and the target as classes: at least two."""
+        table, y, weights = self.rows("A fit")
+        target = read_target(y, name=self.target)
+        refuse_many_classes(target, self.target)
+        training = rows_that_count(table, target, weights)
+        require_two_classes(training.target, self.target)
+        return training
+
+    def numbers(self) -> Training[NumericTarget]:
+        """Read all rows, and the target as numbers: at least two different ones."""
+        table, y, weights = self.rows("A fit")
+        training = rows_that_count(table, read_numbers(y, self.target), weights)
+        require_two_values(training.target, self.target)
+        return training
 
     def sampled(self, n_rows: int, seed: int) -> tuple[Table, Any]:
         """Draw rows by their hash, all if they fit: the columns and the target."""
@@ -165,4 +223,37 @@ def refuse_for_sources(group_classes: bool, semi_supervised: str | None) -> None
         raise ValueError(
             "semi_supervised needs all rows in memory, and X does not fit the memory limit: leave out the "
             "rows without a label and set it to None, pass a sample of the rows, or a larger memory_limit."
+        )
+
+
+def require_two_classes(target: Target | Labels, name: str = "y") -> None:
+    """Refuse a target that says nothing.
+
+    Raises
+    ------
+    ValueError
+        If there are fewer than two classes.
+    """
+    if target.n_classes == 0:
+        raise ValueError(f"the target {name} has no labeled row")
+    if target.n_classes == 1:
+        only = target.classes.tolist()[0]
+        raise ValueError(
+            f"the target {name} is constant, it holds one class only ({only!r}): at least two are needed"
+        )
+
+
+def require_two_values(target: NumericTarget, name: str = "y") -> None:
+    """Refuse a number that does not vary.
+
+    Raises
+    ------
+    ValueError
+        If there are fewer than two distinct values.
+    """
+    if target.n_distinct < 2:
+        n_rows = len(target.codes)
+        raise ValueError(
+            f"the target {name} is constant, it is {target.distinct[0]:g} in all rows ({n_rows} sample(s)): "
+            "at least two different numbers are needed"
         )
