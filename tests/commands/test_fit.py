@@ -108,3 +108,17 @@ def test_options_of_reading_are_refused_for_large_files(folder):
     done = run("report", folder / "train.csv", "-t", "left", "--memory", "0GB", "--drop", "code")
     assert done.exit_code == 1
     assert "--drop is for tables that fit" in " ".join(done.output.split())
+
+
+@pytest.mark.parametrize("memory", ["0GB", "4GB"])
+def test_whole_numbers_of_very_many_values_are_a_number_as_in_report(tmp_path, memory):
+    rng = np.random.default_rng(1)
+    size = rng.random(600)
+    price = np.round(1000 + 5000 * size + 300 * rng.random(600))
+    pd.DataFrame({"size": size, "price": price}).to_csv(tmp_path / "t.csv", index=False)
+    out = tmp_path / "model.json"
+    done = run("fit", tmp_path / "t.csv", "-t", "price", "-o", out, "--memory", memory)
+    assert done.exit_code == 0, done.output
+    assert "price is taken for a number (--target-type classes" in done.output.replace("\n", " ")
+    assert load(out).predict({"size": [0.1]})[0] < load(out).predict({"size": [0.9]})[0]
+    assert "taken for" in run("report", tmp_path / "t.csv", "-t", "price", "--memory", memory).output

@@ -141,6 +141,11 @@ def note(notes: Sequence[str], most: int = 20) -> None:
         console.print(f"... and {len(notes) - most:,} more notes", style="dim")
 
 
+def note_number(name: str, found: str = "") -> None:
+    """Say that a target was taken for a number, and how to have classes."""
+    note([f"{name} is taken for a number{found} (--target-type classes takes each value as a class)"])
+
+
 def _meant(file: Path) -> str:
     """Name the files beside it that look like the one that is not there."""
     folder = file.parent

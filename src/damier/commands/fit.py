@@ -15,6 +15,7 @@ from damier.commands.common import (
     check_outputs,
     data_problems,
     note,
+    note_number,
     show_progress,
     stop,
     writing,
@@ -54,7 +55,7 @@ def fit(
     ],
     target_type: Annotated[
         TargetType,
-        typer.Option(help="What the target is: classes, or a number. auto: fractional numbers are one."),
+        typer.Option(help="auto takes fractions, and whole numbers of very many values, for a number."),
     ] = "auto",
     weights: Annotated[
         str | None,
@@ -76,6 +77,7 @@ def fit(
         raise stop(f"--output must end in .json; got {str(output)!r}", WRONG_COMMAND)
     check_outputs((Path(files),), (output,))
     with data_problems(), warnings.catch_warnings(record=True) as said:
+        from damier.fit.source_numbers import is_number
         from damier.fit.training import open_training
         from damier.search.run import Run, count_threads
 
@@ -83,10 +85,13 @@ def fit(
         n_threads = count_threads(threads)
         opened = open_training(files, target, weights, memory_limit=memory, threads=n_threads)
         assert opened is not None
-        fit_model: _FitModel = _fit_number if opened.is_number(target_type) else _fit_classes
         with show_progress(progress)("Counting", 0) as callback:
             run = Run(n_threads, None, callback)
+            number = run.call(is_number, opened.source, target, weights, target_type, many=True, run=run)
+            fit_model: _FitModel = _fit_number if number else _fit_classes
             model, use = run.call(fit_model, opened, run)
+    if number and target_type == "auto":
+        note_number(target)
     note([str(warning.message) for warning in said if warning.category is UserWarning])
     from damier.deploy import save
 

@@ -8,6 +8,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from damier.commands.common import note_number
+
 if TYPE_CHECKING:
     from damier.fit.sources import FittedColumns
     from damier.intake import NumericTarget, Table, Target, TargetType
@@ -82,6 +84,8 @@ def large_table(
         run = Run(threads, None, progress)
         numeric = run.call(is_number, source, target, None, kind, many=True, run=run)
         found = run.call(_numbers if numeric else _classes, source, target, run)
+    if numeric and kind == "auto":
+        note_number(target)
     fitted, table, explained, distribution = found
     said = (
         f"{source.n_rows:,} rows: levels and parts are of all of them, counted by {source.engine} in "

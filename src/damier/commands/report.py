@@ -18,6 +18,7 @@ from damier.commands.common import (
     data_problems,
     listed,
     note,
+    note_number,
     read,
     show_progress,
     stop,
@@ -317,8 +318,7 @@ def _target(table: Table, name: str, target_type: TargetType) -> Target | Numeri
         if target.n_distinct < 2:
             raise ValueError(f"the target {name!r} is constant: every row holds {target.distinct[0]:g}")
         if target_type == "auto":
-            found = f"{name} is taken for a number: {target.n_distinct:,} values in {table.n_rows:,} rows"
-            note([f"{found} (--target-type classes takes each value as a class)"])
+            note_number(name, f": {target.n_distinct:,} values in {table.n_rows:,} rows")
     elif target.n_classes < 2:
         raise ValueError(f"the target {name!r} is constant: every row holds {target.classes.tolist()[0]!r}")
     return target
