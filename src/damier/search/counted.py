@@ -30,7 +30,7 @@ from damier.intake.engines.prebins import (
     refined_binning,
 )
 from damier.search.axis.costs import interval_penalties
-from damier.search.axis.ordered import OrderedSolution, Search, partition_ordered, search_blocks
+from damier.search.axis.ordered import OrderedSolution, Search, partition_ordered, search_blocks, search_near
 from damier.search.axis.rows import axis_of_counts
 from damier.search.kernels import (
     BoolArray,
@@ -51,6 +51,8 @@ _WINDOW_BINS = 1 << 15
 _MOST_CELLS = 1 << 20
 # Scans that look for better cuts everywhere, and scans in all: each divides the rows near a cut by hundreds.
 _ROUNDS = 3
+# The last scan after which many classes are searched anew: later ones see the same cuts more closely.
+_SEARCHED = 3
 _MOST_ROUNDS = 8
 # Standard deviations of the cost inside a bin within which a better cut may be found.
 _DEVIATIONS = 3.0
@@ -270,6 +272,9 @@ class CountedNumber:
         # Highest key of each element of a search but that of the missing values, which may come first.
         self._tops: WordArray = np.empty(0, np.uint64)
         self._has_missing = False
+        # Cuts found last: the highest key below each, and whether missing values are a part before them.
+        self._at: WordArray = np.empty(0, np.uint64)
+        self._alone = False
 
     def begin_with(self, binning: Binning, n_missing: int, n_distinct: int | None = None) -> None:
         """Take bins that another column's state was given by its first scan."""
@@ -351,6 +356,8 @@ class CountedNumber:
         single[int(has_missing) :] = counts.low[bins] == counts.high[bins]
         self._tops, self._has_missing = counts.high[bins], has_missing
         starts, optimal = self._starts(elements, total, bool(single.all()))
+        self._alone = has_missing and len(starts) > 1 and starts[1] == 1
+        self._at = self._tops[starts[1 + self._alone :] - int(has_missing) - 1]
         next_to = np.concatenate([starts[1:] - 1, starts[1:]])
         kept = _promising(elements, starts) & ~single
         settled = single[next_to].all() and (self.n_scans >= _ROUNDS or not kept.any())
@@ -385,9 +392,24 @@ class CountedNumber:
             if len(starts) > 1:
                 return starts, False
         axis, first = axis_of_counts(elements)
-        starts = first[search_blocks(axis, penalty, "auto").starts]
+        if self.n_scans <= _SEARCHED:
+            found = search_blocks(axis, penalty, "auto").starts
+        else:
+            known = np.searchsorted(first, self._known_starts(len(elements)), side="right") - 1
+            known = np.unique(known)
+            found = search_near(axis, penalty, known, known)
+        starts = first[found]
         starts[0] = 0
         return starts, False
+
+    def _known_starts(self, n_elements: int) -> IntArray:
+        """Find the cuts found last among elements that are finer, or others."""
+        first = int(self._has_missing)
+        found = first + np.searchsorted(self._tops, self._at, side="right")
+        starts = np.unique(
+            np.concatenate([[0], [1] if first and self._alone else [], found]).astype(np.int64)
+        )
+        return starts[starts < n_elements]
 
     def _refine(self, counts: Counts, bins: IntArray) -> None:
         self._kept = np.zeros(len(counts.low), bool)
@@ -432,12 +454,7 @@ class CountedCuts(CountedNumber):
 
     def _starts(self, elements: IntArray, total: int, exact: bool) -> tuple[IntArray, bool]:  # noqa: ARG002
         """Move each cut between its neighbours to where it costs least, until none moves."""
-        first = int(self._has_missing)
-        found = first + np.searchsorted(self._tops, self._at, side="right")
-        starts = np.unique(
-            np.concatenate([[0], [1] if first and self._alone else [], found]).astype(np.int64)
-        )
-        starts = starts[starts < len(elements)]
+        starts = self._known_starts(len(elements))
         before = np.concatenate([np.zeros((1, elements.shape[1]), np.int64), np.cumsum(elements, axis=0)])
         for _ in range(_MOST_SWEEPS):
             moved = starts.copy()
@@ -449,9 +466,6 @@ class CountedCuts(CountedNumber):
             if (moved == starts).all():
                 break
             starts = moved
-        cuts = starts[starts > first] - first
-        self._at = self._tops[cuts - 1]
-        self._alone = bool(first) and len(starts) > 1 and starts[1] == 1
         return starts, False
 
     def _cost(self, counts: IntArray) -> FloatArray:

@@ -325,17 +325,28 @@ def hull_corners(cls: CodeArray, cnt: IntArray, ptr: IntArray, block: int) -> In
 
 @inner
 def _open_run(
-    start: int, j: int, here: IntArray, end_run: IntArray, begins: CodeArray, before: IntArray
+    start: int,
+    j: int,
+    here: IntArray,
+    end_run: IntArray,
+    begins: CodeArray,
+    before: IntArray,
+    logs: FloatArray,
 ) -> None:
     """Begin a run of class ``j`` at a start, in place of one that no start has joined."""
     if begins[end_run[j] - 1] < start:
         end_run[j] += 1
-    begins[end_run[j] - 1], before[end_run[j] - 1] = start, here[j]
+    begins[end_run[j] - 1], before[end_run[j] - 1], logs[end_run[j] - 1] = start, here[j], 0.0
 
 
 @inner
 def _drop_runs(
-    new_place: CodeArray, first_run: IntArray, end_run: IntArray, begins: CodeArray, before: IntArray
+    new_place: CodeArray,
+    first_run: IntArray,
+    end_run: IntArray,
+    begins: CodeArray,
+    before: IntArray,
+    logs: FloatArray,
 ) -> None:
     """Drop the runs without a start left; the last of a class stays, for the next start may be in it."""
     for j in range(end_run.shape[0]):
@@ -344,7 +355,7 @@ def _drop_runs(
             begin = new_place[begins[r]]
             if to > first_run[j] and begins[to - 1] == begin:
                 to -= 1
-            begins[to], before[to] = begin, before[r]
+            begins[to], before[to], logs[to] = begin, before[r], logs[r]
             to += 1
         end_run[j] = to
 
@@ -370,7 +381,8 @@ def _solve_many(
     partial = np.zeros(room, np.float64)
     bits = np.empty(room, np.float64)
     here = np.zeros(n_classes, np.int64)
-    # The runs of class j are those from first_run[j] to end_run[j]: where each begins, and its rows before.
+    # The runs of class j are those from first_run[j] to end_run[j]: where each begins, its rows before, and
+    # the log factorial of those from there to here, which is slower to look up than to keep.
     first_run = np.zeros(n_classes + 1, np.int64)
     for i in range(cls.shape[0]):
         first_run[cls[i] + 1] += 1
@@ -381,6 +393,7 @@ def _solve_many(
     always = np.flatnonzero(dense)
     begins = np.zeros(first_run[n_classes], np.int32)
     before = np.zeros(first_run[n_classes], np.int64)
+    logs = np.zeros(first_run[n_classes], np.float64)
     new_place = np.zeros(room + 1, np.int32)
     constant = penalty - log_factorial(table, n_classes - 1)
     n_starts = 1
@@ -391,19 +404,27 @@ def _solve_many(
         for i in range(ptr[end - 1], ptr[end]):
             j, w = cls[i], cnt[i]
             n += w
-            at = here[j]
             here[j] += w
+            at = here[j]
             first, last = first_run[j], end_run[j] - 1
             if last - first + 1 == n_starts:
                 # A run per start.
-                column = before[first : last + 1]
+                column, known = before[first : last + 1], logs[first : last + 1]
+                if at < table.shape[0]:
+                    for s in range(n_starts):
+                        now = table[np.uint64(at - column[s])]
+                        partial[s] -= now - known[s]
+                        known[s] = now
+                    continue
                 for s in range(n_starts):
-                    own = at - column[s]
-                    partial[s] -= log_factorial(table, own + w) - log_factorial(table, own)
+                    now = log_factorial(table, at - column[s])
+                    partial[s] -= now - known[s]
+                    known[s] = now
                 continue
             for r in range(first, last + 1):
-                own = at - before[r]
-                more = log_factorial(table, own + w) - log_factorial(table, own)
+                now = log_factorial(table, at - before[r])
+                more = now - logs[r]
+                logs[r] = now
                 for s in range(begins[r], begins[r + 1] if r < last else n_starts):
                     partial[s] -= more
         value = np.inf
@@ -436,17 +457,17 @@ def _solve_many(
                     best[kept], partial[kept] = best[s], partial[s]
                     kept += 1
             new_place[n_starts] = kept
-            _drop_runs(new_place, first_run, end_run, begins, before)
+            _drop_runs(new_place, first_run, end_run, begins, before, logs)
             # Tests that drop little are made less often: on noise they never pay.
             test_step = 32 if kept < 0.8 * n_starts else 2 * test_step
             next_test = end + test_step
             n_starts = kept
         where[n_starts], total[n_starts], best[n_starts], partial[n_starts] = end, n, value, value
         for each in always:
-            _open_run(n_starts, each, here, end_run, begins, before)
+            _open_run(n_starts, each, here, end_run, begins, before, logs)
         for i in range(ptr[end - 1], ptr[end]):
             if not dense[cls[i]]:
-                _open_run(n_starts, cls[i], here, end_run, begins, before)
+                _open_run(n_starts, cls[i], here, end_run, begins, before, logs)
         n_starts += 1
     return value, _trace(parent, n_elements)
 

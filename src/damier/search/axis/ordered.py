@@ -184,24 +184,32 @@ def _search_corners(axis: Axis, penalty: FloatArray) -> Partition:
 
 def search_blocks(axis: Axis, penalty: FloatArray, search: Search) -> Partition:
     """Greedy merge of small blocks, exact search over the last cuts to go, improvement at full resolution."""
-    extra = axis.n_classes - 1
     table = factorial_table(axis.total + axis.n_classes)
-    removed, n_parts, n_blocks = _merge_blocks(axis, penalty, extra, table, _MOST_BLOCKS)
-    widest, reach = (3, axis.n_elements) if n_blocks == axis.n_elements else (2, _REACH)
-
-    def improved(starts: IntArray) -> IntArray:
-        return improve(axis, extra, table, penalty, starts, widest=widest, reach=reach)
-
+    removed, n_parts, n_blocks = _merge_blocks(axis, penalty, axis.n_classes - 1, table, _MOST_BLOCKS)
+    long = n_blocks < axis.n_elements
     if search == "greedy":
-        return Partition(improved(_last(removed, n_parts - 1)), 0.0, False)
-    starts = improved(_search_among(axis, penalty, _last(removed, _LAST_CUTS)))
+        return Partition(_improved(axis, penalty, _last(removed, n_parts - 1), long), 0.0, False)
+    starts = _improved(axis, penalty, _search_among(axis, penalty, _last(removed, _LAST_CUTS)), long)
     if starts.shape[0] > 1:
         # Once more, among finer cuts and those ever closer to the ones found: cuts move together.
-        steps = np.unique((2.0 ** np.arange(0, 12, 0.25)).astype(np.int64))
-        finer = _last(removed, 4 * _LAST_CUTS)
-        finer = _around(axis, starts, np.concatenate((-steps, [0], steps)), finer)
-        starts = improved(_search_among(axis, penalty, finer, guess=starts.shape[0]))
+        starts = search_near(axis, penalty, starts, _last(removed, 4 * _LAST_CUTS), long=long)
     return Partition(starts, 0.0, False)
+
+
+def search_near(
+    axis: Axis, penalty: FloatArray, starts: IntArray, others: IntArray, *, long: bool = True
+) -> IntArray:
+    """Exact search over ``others`` and cuts ever closer to those of ``starts``, then improvement."""
+    steps = np.unique((2.0 ** np.arange(0, 12, 0.25)).astype(np.int64))
+    finer = _around(axis, starts, np.concatenate((-steps, [0], steps)), others)
+    return _improved(axis, penalty, _search_among(axis, penalty, finer, guess=starts.shape[0]), long)
+
+
+def _improved(axis: Axis, penalty: FloatArray, starts: IntArray, long: bool) -> IntArray:
+    """Improve at full resolution; on long axes, moves are shorter and fewer."""
+    widest, reach = (2, _REACH) if long else (3, axis.n_elements)
+    table = factorial_table(axis.total + axis.n_classes)
+    return improve(axis, axis.n_classes - 1, table, penalty, starts, widest=widest, reach=reach)
 
 
 def merge_and_improve(
