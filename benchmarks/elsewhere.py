@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -59,39 +58,43 @@ def spark(record: Record, options: argparse.Namespace) -> None:
         .getOrCreate()
     )
     session.sparkContext.setLogLevel("OFF")
-    n_rows = 100_000 if options.quick else ROWS
-    with tempfile.TemporaryDirectory(prefix="damier-engines-") as folder:
-        write_parquet(Path(folder), n_rows)
-        frame = session.read.parquet(folder)
-        sums = [f"sum({name})" for name in NAMES]
-        frame.selectExpr(*sums).collect()  # compiles
-        # Anew: Spark keeps what it shuffled for a frame that was collected before.
-        scan, _ = _timed(lambda: session.read.parquet(folder).selectExpr(*sums).collect())
-        source: Any = open_source(frame)
-        title = f"Spark in one process, {n_rows:,} rows x {COLUMNS} columns"
-        columns = ["scan", "CPU s", "of a bare scan", "bytes to the driver"]
-        record.row(title, columns, ["sum of all columns", f"{scan:.1f}", "1", "-"])
-        for target in ("two", "ten"):
-            labels = read_labels(source, target)
-            spent, first = _timed(
-                lambda labels=labels: source.count(
-                    dict.fromkeys(NAMES, ALL), labels, by_class=False, values=True
-                )
-            )
-            if target == "two":
-                cells = [
-                    "1: leading bits",
-                    f"{spent:.1f}",
-                    f"{spent / scan:.2f}",
-                    f"{source.bytes_fetched:,}",
-                ]
-                record.row(title, columns, cells)
-            bins = {name: _binning(first[name]) for name in NAMES}
-            spent, _ = _timed(lambda labels=labels, bins=bins: source.count(bins, labels))
-            cells = [f"2: bins by class, {labels.n_classes} classes", f"{spent:.1f}", f"{spent / scan:.2f}"]
-            record.row(title, columns, [*cells, f"{source.bytes_fetched:,}"])
-        record.close(title, "CPU seconds of Spark's JVM, its Python workers and the driver together.")
-    session.stop()
+    n_rows = 100_000 if options.quick else options.spark_rows
+    folder = Path(options.folder) / f"rows{n_rows}"
+    write_parquet(folder, n_rows)
+    try:
+        _spark_scans(record, session, str(folder), n_rows)
+    finally:
+        session.stop()
+
+
+def _spark_scans(record: Record, session: Any, folder: str, n_rows: int) -> None:
+    frame = session.read.parquet(folder)
+    sums = [f"sum({name})" for name in NAMES]
+    frame.selectExpr(*sums).collect()  # compiles
+    # Anew: Spark keeps what it shuffled for a frame that was collected before.
+    scan, _ = _timed(lambda: session.read.parquet(folder).selectExpr(*sums).collect())
+    source: Any = open_source(frame)
+    title = f"Spark in one process, {n_rows:,} rows x {COLUMNS} columns"
+    columns = ["scan", "CPU s", "of a bare scan", "bytes to the driver"]
+    record.row(title, columns, ["sum of all columns", f"{scan:.1f}", "1", "-"])
+    for target in ("two", "ten"):
+        labels = read_labels(source, target)
+        spent, first = _timed(
+            lambda labels=labels: source.count(dict.fromkeys(NAMES, ALL), labels, by_class=False, values=True)
+        )
+        if target == "two":
+            cells = [
+                "1: leading bits",
+                f"{spent:.1f}",
+                f"{spent / scan:.2f}",
+                f"{source.bytes_fetched:,}",
+            ]
+            record.row(title, columns, cells)
+        bins = {name: _binning(first[name]) for name in NAMES}
+        spent, _ = _timed(lambda labels=labels, bins=bins: source.count(bins, labels))
+        cells = [f"2: bins by class, {labels.n_classes} classes", f"{spent:.1f}", f"{spent / scan:.2f}"]
+        record.row(title, columns, [*cells, f"{source.bytes_fetched:,}"])
+    record.close(title, "CPU seconds of Spark's JVM, its Python workers and the driver together.")
 
 
 def _binning(counts: Any) -> Any:
@@ -106,33 +109,32 @@ def sql(record: Record, options: argparse.Namespace) -> None:
     from damier.search.counted import KernelCounter
 
     n_rows = 100_000 if options.quick else ROWS
-    with tempfile.TemporaryDirectory(prefix="damier-engines-") as folder:
-        path = write_parquet(Path(folder), n_rows)
-        connection = ibis.duckdb.connect()
-        connection.con.execute("SET threads = 1")
-        connection.con.execute(f"CREATE VIEW t AS SELECT * FROM '{path}'")
-        asked, streamed = IbisSource(connection.table("t")), open_source(path, threads=1)
-        assert streamed is not None
-        labels = read_labels(streamed, "two")
-        title = f"SQL on DuckDB against its stream, {n_rows:,} rows, one thread"
-        columns = ["column", "distinct values", "SQL: CPU s of three scans", "stream", "ratio"]
-        streamed.count({NAMES[0]: ALL}, labels, counter=KernelCounter)  # compiles
-        ratios = []
-        for name in ("x0", "x1", "x2", "x8", "x10", "x16", "x17", "x18"):
-            spent = []
-            for source in (asked, streamed):
-                begun = time.process_time()
-                first = source.count({name: ALL}, labels, by_class=False, values=True, counter=KernelCounter)
-                bins = _binning(first[name])
-                second = source.count({name: bins}, labels, counter=KernelCounter)
-                # Eight bins around each of ten cuts.
-                kept = (np.arange(bins.n_bins) + bins.n_bins // 20) % max(bins.n_bins // 10, 8) < 8
-                near = only_binning(refined_binning(bins, second[name], kept), kept)
-                source.count({name: near}, labels, counter=KernelCounter)
-                spent.append(time.process_time() - begun)
-            values = first[name].values
-            ratios.append(spent[0] / spent[1])
-            many = "many" if values is None else f"{len(values):,}"
-            cells = [name, many, f"{spent[0]:.2f}", f"{spent[1]:.2f}", f"{ratios[-1]:.1f}"]
-            record.row(title, columns, cells)
-        record.close(title)
+    path = write_parquet(Path(options.folder) / f"rows{n_rows}", n_rows)
+    connection = ibis.duckdb.connect()
+    connection.con.execute("SET threads = 1")
+    connection.con.execute(f"CREATE VIEW t AS SELECT * FROM '{path}'")
+    asked, streamed = IbisSource(connection.table("t")), open_source(path, threads=1)
+    assert streamed is not None
+    labels = read_labels(streamed, "two")
+    title = f"SQL on DuckDB against its stream, {n_rows:,} rows, one thread"
+    columns = ["column", "distinct values", "SQL: CPU s of three scans", "stream", "ratio"]
+    streamed.count({NAMES[0]: ALL}, labels, counter=KernelCounter)  # compiles
+    ratios = []
+    for name in ("x0", "x1", "x2", "x8", "x10", "x16", "x17", "x18"):
+        spent = []
+        for source in (asked, streamed):
+            begun = time.process_time()
+            first = source.count({name: ALL}, labels, by_class=False, values=True, counter=KernelCounter)
+            bins = _binning(first[name])
+            second = source.count({name: bins}, labels, counter=KernelCounter)
+            # Eight bins around each of ten cuts.
+            kept = (np.arange(bins.n_bins) + bins.n_bins // 20) % max(bins.n_bins // 10, 8) < 8
+            near = only_binning(refined_binning(bins, second[name], kept), kept)
+            source.count({name: near}, labels, counter=KernelCounter)
+            spent.append(time.process_time() - begun)
+        values = first[name].values
+        ratios.append(spent[0] / spent[1])
+        many = "many" if values is None else f"{len(values):,}"
+        cells = [name, many, f"{spent[0]:.2f}", f"{spent[1]:.2f}", f"{ratios[-1]:.1f}"]
+        record.row(title, columns, cells)
+    record.close(title)

@@ -382,6 +382,7 @@ if __name__ == "__main__":
             parts,
             {
                 "--khiops-rows": {"type": int, "default": 10_000_000, "help": "rows of the part 'khiops'"},
+                "--spark-rows": {"type": int, "default": 10_000_000, "help": "rows of the part 'spark'"},
                 "--rows": {"type": int, "help": "rows of the part 'large'"},
                 "--folder": {"default": temporary, "help": "where the files are written, and found again"},
             },

@@ -19,7 +19,7 @@ from damier.criteria import (
 from damier.fit.grids import FoundGrids, find_grids
 from damier.fit.regression_grids import fit_regression_grid
 from damier.fit.source_numbers import Fine, NumberSource, count_points, count_target, sample_numbers
-from damier.fit.sources import MAX_VALUES, sample_rows_of, warn_left_out
+from damier.fit.sources import MAX_VALUES, sample_rows_of, solve, warn_left_out
 from damier.intake.engines.cells import Axis
 from damier.intake.engines.prebins import CHANGED
 from damier.intake.engines.source import Labels, Source, categories, check_sums
@@ -185,21 +185,12 @@ def moved_cuts(
     source: Source, partition: IntervalPartition, labels: Labels, n_classes: int, run: Run
 ) -> IntervalPartition | None:
     """Move the cuts of one axis of a grid; None if there are fewer parts then, or none moved."""
-    from damier.search.counted import CountedCuts, KernelCounter
+    from damier.search.counted import CountedCuts
 
     name = partition.name
     state = CountedCuts(n_classes, partition.bounds, partition.missing_alone, labels.counts)
-    while state.solution is None:
-        state.take(
-            source.count(
-                {name: state.binning},
-                labels,
-                by_class=state.by_class,
-                values=state.wants_values,
-                counter=KernelCounter,
-                watch=_watch(run),
-            )[name]
-        )
+    solve(source, {name: state}, labels, _watch(run))
+    assert state.solution is not None
     below, above = state.solution.below, state.solution.above
     alone = len(below) > 0 and bool(np.isnan(below[0]))
     bounds = tuple(
@@ -346,7 +337,6 @@ def _moved_target(
     number: NumberSource, grid: DataGrid, bounds: tuple[float, ...], unlisted: Unlisted, run: Run
 ) -> tuple[float, ...]:
     """Cut the target anew, on all rows, against the cells of a grid."""
-    from damier.search.counted import KernelCounter
     from damier.search.counted_target import CountedTarget
 
     axes = tuple(map(unlisted.axis, grid.partitions.values()))
@@ -359,9 +349,8 @@ def _moved_target(
     sizes[tuple(grid.cells.parts.T)] = grid.cells.counts.sum(axis=1)
     labels = replace(number.by_intervals((), sizes.ravel()), axes=axes)
     state = CountedTarget(sizes.ravel(), number.bins)
-    while state.solution is None:
-        counts = number.source.count({number.name: state.binning}, labels, counter=KernelCounter)
-        state.take(counts[number.name])
+    solve(number.source, {number.name: state}, labels, None)
+    assert state.solution is not None
     edges = zip(state.solution.below.tolist(), state.solution.above.tolist(), strict=True)
     return tuple(midpoint(below, above) for below, above in edges)
 

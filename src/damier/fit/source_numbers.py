@@ -16,15 +16,16 @@ from damier.fit.sources import (
     MAX_VALUES,
     SAMPLE_ROWS,
     ColumnFacts,
+    FittedColumn,
     FittedColumns,
     Read,
     chosen_columns,
-    refuse_column,
-    warn_left_out,
+    fit_each,
+    solve,
 )
 from damier.intake import NumericTarget, as_categorical, read_numbers
 from damier.intake.engines.cells import Axis
-from damier.intake.engines.prebins import ALL, CHANGED, MOST_VALUES, Binning, Counts, numbers_of
+from damier.intake.engines.prebins import ALL, CHANGED, MOST_VALUES, Binning, numbers_of
 from damier.intake.engines.source import COUNT, MEMORY, MOST_PAIRS, Labels, Source, SourceColumn
 from damier.intake.table import FloatArray, IntArray, NumericColumn, Table
 from damier.intake.target import classes_look_like_number
@@ -280,25 +281,15 @@ def fit_source_numbers(
     memory : int
         Bytes that the search of one column of categories may take.
     """
-    columns = chosen_columns(number.source, _labels(number, (), np.empty(0, np.int64)))
-    for column in columns:
-        refuse_column(column, read)
-    numeric = [c for c in columns if read != "categorical" and (c.numeric or read == "numeric")]
-    found: dict[str, tuple[Partition, ColumnFacts]] = {}
-    for begin in range(0, len(numeric), _AT_ONCE):
-        found |= _cut_numbers(number, numeric[begin : begin + _AT_ONCE], short_bounds, run)
-    left_out: dict[str, tuple[int, int]] = {}
-    for column in columns:
-        if column.name not in found:
-            run.check()
-            run.report(f"Grouping the values of {column.name}", done=len(found), total=len(columns))
-            partition, facts, unlisted = _group(number, column, search, short_bounds, max_values, memory, run)
-            found[column.name] = partition, facts
-            if unlisted[0]:
-                left_out[column.name] = unlisted
-    warn_left_out(left_out, max_values)
-    partitions, facts_of = zip(*(found[c.name] for c in columns), strict=True)
-    return FittedColumns(list(partitions), list(facts_of), left_out)
+    return fit_each(
+        chosen_columns(number.source, _labels(number, (), np.empty(0, np.int64))),
+        lambda numeric: _cut_numbers(number, numeric, short_bounds, run),
+        lambda column: _group(number, column, search, short_bounds, max_values, memory, run),
+        read=read,
+        at_once=_AT_ONCE,
+        max_values=max_values,
+        run=run,
+    )
 
 
 # ----- numbers
@@ -329,34 +320,9 @@ class _Cut(NamedTuple):
         return Axis(name, tuple(midpoint(below, above) for below, above in edges), alone)
 
 
-def _solve(
-    number: NumberSource,
-    states: Mapping[str, CountedNumber],
-    labels: Mapping[str, Labels],
-    run: Run,
-    of: str | None = None,
-) -> None:
-    """Scan until all states have their solutions."""
-    from damier.search.counted import KernelCounter
-
-    while open_states := {name: state for name, state in states.items() if state.solution is None}:
-        counts = number.source.count(
-            {name: state.binning for name, state in open_states.items()},
-            {name: labels[name] for name in open_states},
-            of=of,
-            counter=KernelCounter,
-            watch=run,
-        )
-
-        def take(name: str, counts: dict[str, Counts] = counts) -> None:
-            states[name].take(counts.pop(name))
-
-        run.map(take, list(open_states))
-
-
 def _cut_numbers(
     number: NumberSource, columns: Sequence[SourceColumn], short_bounds: bool, run: Run
-) -> dict[str, tuple[Partition, ColumnFacts]]:
+) -> dict[str, FittedColumn]:
     """Cut numeric columns together with the target: on blocks, then each axis in turn at full resolution."""
     from damier.search.counted import CountedNumber, KernelCounter
     from damier.search.counted_target import begin_together
@@ -399,7 +365,7 @@ def _cut_numbers(
         bounds = [midpoint(float(b), float(a)) for b, a in zip(*edges[name], strict=True)]
         assert state.class_counts is not None
         labels[name] = number.by_intervals(bounds, state.class_counts)
-    _solve(number, states, labels, run)
+    solve(number.source, states, labels, run)
     for name, state in states.items():
         solution = state.solution
         assert solution is not None
@@ -418,7 +384,7 @@ def _cut_numbers(
     cuts = {name: cut for name, cut in cuts.items() if cut.cost < null_cost and len(cut.counts) > 1}
     by_part = {name: number.by_parts(cut.axis(name), cut.counts.sum(axis=1)) for name, cut in cuts.items()}
     spread = _spread(number, by_part, run)
-    found: dict[str, tuple[Partition, ColumnFacts]] = {}
+    found: dict[str, FittedColumn] = {}
     for column in columns:
         state, name = first[column.name], column.name
         found[name] = (
@@ -437,7 +403,7 @@ def _turn_target(number: NumberSource, cuts: dict[str, _Cut], names: Sequence[st
         sizes = cuts[name].counts.sum(axis=1)
         states[name] = CountedTarget(sizes, number.bins)
         labels[name] = number.by_parts(cuts[name].axis(name), sizes)
-    _solve(number, states, labels, run, of=number.name)
+    solve(number.source, states, labels, run, of=number.name)
     for name, state in states.items():
         solution = state.solution
         assert solution is not None
@@ -465,7 +431,7 @@ def _turn_parts(
             states[name] = CountedNumber(len(sizes), class_counts=sizes)
             states[name].begin_with(first[name].binning, first[name].n_missing, first[name].n_distinct)
             labels[name] = number.by_intervals(cuts[name].target_bounds, sizes)
-    _solve(number, states, labels, run)
+    solve(number.source, states, labels, run)
     for name, state in states.items():
         solution = state.solution
         assert solution is not None
@@ -586,7 +552,7 @@ def _group(
             sizes = found.counts.sum(axis=1)
             by_group = number.by_parts(_group_axis(column.name, values, parts), sizes)
             state = CountedTarget(sizes, bins)
-            _solve(number, {column.name: state}, {column.name: by_group}, run, of=number.name)
+            solve(number.source, {column.name: state}, {column.name: by_group}, run, of=number.name)
             assert state.solution is not None
             turned = found._replace(
                 counts=state.solution.counts.T.copy(), below=state.solution.below, above=state.solution.above

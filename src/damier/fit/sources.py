@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from damier.fit.averaged import Evidence, best_evidence, evidence_of_column
 from damier.fit.naive_bayes import Averaging, EvidenceOf, Pairs, weight_with_pairs
 from damier.fit.partitions import Search
 from damier.intake import Target, as_categorical
-from damier.intake.engines.prebins import CHANGED, Counts
+from damier.intake.engines.prebins import BINS, CHANGED, Counts
 from damier.intake.engines.source import (
     Labels,
     Profiles,
@@ -32,6 +32,9 @@ from damier.models import Encoding, GroupPartition, IntervalPartition, NaiveBaye
 from damier.models.encoding import Encode
 from damier.search.run import Run
 
+if TYPE_CHECKING:
+    from damier.search.counted import CountedNumber
+
 MAX_VALUES = 1_000_000
 """Values of a column that a model lists, unless said otherwise."""
 
@@ -41,9 +44,10 @@ SAMPLE_ROWS = 1_000_000
 Read = Literal["own", "numeric", "categorical"]
 """As what a column is read: as its type says, all as numbers, or all as names."""
 
-# Bytes that the tables of the columns counted at a time may take.
-_TABLES = 256 * 2**20
-_LEADING_BYTES = 3 << 20
+# Bytes that the tables of the columns counted at a time may take, and that a column takes before any of its
+# bins is looked into: rows by leading bits, then the bins of these.
+_TABLES = 192 * 2**20
+_LEADING_BYTES = 6 << 20
 
 
 @dataclass(frozen=True)
@@ -86,6 +90,10 @@ class ColumnFacts:
     type: str
     missing: int | None
     distinct: int | None
+
+
+FittedColumn = tuple[Partition, ColumnFacts]
+"""The partition of a column, and what was learned on the way."""
 
 
 @dataclass
@@ -134,21 +142,53 @@ def fit_columns(
     Stopped
         If the run is stopped.
     """
-    columns = chosen_columns(source, labels)
+    return fit_each(
+        chosen_columns(source, labels),
+        lambda numeric: _fit_numbers(source, numeric, labels, search, short_bounds, run),
+        lambda column: group_source(source, column, labels, search, max_values),
+        read=read,
+        at_once=max(1, _TABLES // (_LEADING_BYTES + 8 * (labels.n_classes + 2) * 2 * BINS)),
+        max_values=max_values,
+        run=run,
+    )
+
+
+def fit_each(
+    columns: Sequence[SourceColumn],
+    cut: Callable[[Sequence[SourceColumn]], dict[str, FittedColumn]],
+    group: Callable[[SourceColumn], tuple[Partition, ColumnFacts, tuple[int, int]]],
+    *,
+    read: Read,
+    at_once: int,
+    max_values: int,
+    run: Run,
+) -> FittedColumns:
+    """Partition columns: numbers some at a time, categories one by one.
+
+    Parameters
+    ----------
+    columns : sequence of SourceColumn
+    cut : function of numeric columns
+        Partitions them.
+    group : function of a column
+        Partitions it; says of how many values, and how many rows, the model does not list.
+    read, max_values, run
+        As in `fit_columns`.
+    at_once : int
+        Numeric columns cut at a time.
+    """
     for column in columns:
         refuse_column(column, read)
     numeric = [c for c in columns if read != "categorical" and (c.numeric or read == "numeric")]
-    found: dict[str, tuple[Partition, ColumnFacts]] = {}
-    per_column = _LEADING_BYTES + 64 * min(1 << 20, (labels.n_classes + 2) << 14)
-    at_once = max(1, _TABLES // per_column)
+    found: dict[str, FittedColumn] = {}
     for begin in range(0, len(numeric), at_once):
-        found |= _fit_numbers(source, numeric[begin : begin + at_once], labels, search, short_bounds, run)
+        found |= cut(numeric[begin : begin + at_once])
     left_out: dict[str, tuple[int, int]] = {}
     for column in columns:
         if column.name not in found:
             run.check()
             run.report(f"Grouping the values of {column.name}", done=len(found), total=len(columns))
-            partition, facts, unlisted = group_source(source, column, labels, search, max_values)
+            partition, facts, unlisted = group(column)
             found[column.name] = partition, facts
             if unlisted[0]:
                 left_out[column.name] = unlisted
@@ -184,6 +224,50 @@ def warn_left_out(left_out: dict[str, tuple[int, int]], max_values: int) -> None
         )
 
 
+def solve(
+    source: Source,
+    states: Mapping[str, CountedNumber],
+    labels: Labels | Mapping[str, Labels],
+    run: Run | None,
+    *,
+    of: str | None = None,
+) -> None:
+    """Scan until all states have their solutions: all of them at a time as long as their tables are small.
+
+    Parameters
+    ----------
+    source, labels, of
+        As in `Source.count`.
+    states : mapping of str to CountedNumber
+        That of each column; all of them had as many scans.
+    run : Run or None
+    """
+    from damier.search.counted import KernelCounter
+
+    while names := [name for name, state in states.items() if state.solution is None]:
+        sizes = np.cumsum([states[name].scan_bytes for name in names])
+        names = names[: max(1, int(np.searchsorted(sizes, _TABLES, side="right")))]
+        first = states[names[0]]
+        counts = source.count(
+            {name: states[name].binning for name in names},
+            labels if isinstance(labels, Labels) else {name: labels[name] for name in names},
+            of=of,
+            by_class=first.by_class,
+            values=first.wants_values,
+            counter=KernelCounter,
+            watch=run,
+        )
+
+        def take(name: str, counts: dict[str, Counts] = counts) -> None:
+            states[name].take(counts.pop(name))
+
+        if run is None:
+            for name in names:
+                take(name)
+        else:
+            run.map(take, names)
+
+
 def _fit_numbers(
     source: Source,
     columns: Sequence[SourceColumn],
@@ -191,31 +275,15 @@ def _fit_numbers(
     search: Search,
     short_bounds: bool,
     run: Run,
-) -> dict[str, tuple[Partition, ColumnFacts]]:
+) -> dict[str, FittedColumn]:
     """Cut numeric columns, scan after scan until all of them have their intervals."""
-    from damier.search.counted import CountedNumber, KernelCounter
+    from damier.search.counted import CountedNumber
 
     states = {
         column.name: CountedNumber(labels.n_classes, search, class_counts=labels.counts) for column in columns
     }
-    open_states = dict(states)
-    while open_states:
-        first = next(iter(open_states.values()))
-        counts = source.count(
-            {name: state.binning for name, state in open_states.items()},
-            labels,
-            by_class=first.by_class,
-            values=first.wants_values,
-            counter=KernelCounter,
-            watch=run,
-        )
-
-        def search_one(name: str, counts: dict[str, Counts] = counts) -> None:
-            states[name].take(counts.pop(name))
-
-        run.map(search_one, list(open_states))
-        open_states = {name: state for name, state in open_states.items() if state.solution is None}
-    found: dict[str, tuple[Partition, ColumnFacts]] = {}
+    solve(source, states, labels, run)
+    found: dict[str, FittedColumn] = {}
     for column in columns:
         state = states[column.name]
         solution = state.solution

@@ -292,6 +292,12 @@ class CountedNumber:
         """Whether the next scan collects distinct values."""
         return self.n_scans == 0
 
+    @property
+    def scan_bytes(self) -> int:
+        """Memory that the next scan takes, about: a table that is counted in, and another one made of it."""
+        n_classes = self.n_classes if self.by_class else 1
+        return 16 * self.binning.n_bins * (2 + n_classes)
+
     def take(self, counts: Counts) -> None:
         """Take what a scan counted by ``binning``; there is a solution, or a new ``binning``, afterwards.
 

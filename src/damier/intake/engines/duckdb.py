@@ -440,7 +440,7 @@ class DuckDBSource:
                     speed = done / max(time.monotonic() - began, 1e-9)
                     text = f"Scan {self.n_scans}, columns: {len(names)}, {speed:,.0f} rows/s"
                     watch.report(text, done=done, total=self.n_rows)
-        return {name: held.counts() for name, held in zip(names, counters, strict=True)}
+        return {name: counters.pop(0).counts() for name in names}  # one table at a time is there twice
 
     def _coder(self, labels: Labels, place: Callable[[str], int]) -> Callable[[Any], Any]:
         """Return what finds the classes of a batch; ``place`` gives the column of an expression."""

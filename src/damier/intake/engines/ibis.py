@@ -152,12 +152,29 @@ class IbisSource:
 
     def _rows(self, query: str, *lists: str) -> list[tuple[Any, ...]]:
         """Run a query on ``damier_source``, the table, and on lists of whole numbers."""
+        rows: list[tuple[Any, ...]] = self._answer(query, lists, "fetchall")
+        return rows
+
+    def _columns(self, query: str, *lists: str) -> list[Sequence[Any]]:
+        """Run a query as `_rows` does; return its columns, none if it has no rows."""
+        if self.dialect != "duckdb":
+            return list(zip(*self._rows(query, *lists), strict=True))
+        held = self._answer(query, lists, "fetchnumpy").values()
+        # Texts, and columns with a NULL, as Python's own values.
+        return [
+            column if column.dtype.kind in "if" and not np.ma.is_masked(column) else column.tolist()
+            for column in held
+        ]
+
+    def _answer(self, query: str, lists: Sequence[str], fetch: str) -> Any:
         self.n_scans += 1
         named = ", ".join([f"damier_source AS ({self._text})", *lists])
         try:
-            with contextlib.closing(self._cursor(f"WITH {named} {query}")) as cursor:
-                rows: list[tuple[Any, ...]] = cursor.fetchall()
-                return rows
+            held = self.connection.raw_sql(f"WITH {named} {query}")
+            if self.dialect == "duckdb":
+                return getattr(held, fetch)()  # the connection itself, which stays open
+            with contextlib.closing(held) as cursor:
+                return cursor.fetchall()
         except Exception as error:
             raise self._explained(error, "count the table") from None
 
@@ -167,12 +184,6 @@ class IbisSource:
             return error
         said = (str(error).splitlines() or [type(error).__name__])[0]
         return ValueError(f"{self.engine} cannot {task}: {said}")
-
-    def _cursor(self, query: str) -> Any:
-        held = self.connection.raw_sql(query)
-        if self.dialect == "duckdb":
-            return _Fetched(held.fetchall())  # the connection itself, which stays open
-        return held
 
     def _write(self, expression: str) -> str:
         """Write an expression of DuckDB in the dialect of the engine."""
@@ -242,13 +253,22 @@ class IbisSource:
         return int(value)
 
     def _inner(self, labels: Labels, numbers: str | None, by_class: bool) -> str:
-        """Write the rows that count: the number x, the class y, the weight w."""
+        """Write the rows that count: the number x, the class y, and the weight w if there are any."""
         selected = [] if numbers is None else [f"{self._number(numbers)} AS x"]
         if by_class:
             selected.append(f"{self._label(labels)} AS y")
-        selected.append(f"{'1' if labels.weight is None else self._q(labels.weight)} AS w")
-        kept = "" if labels.weight is None else f" WHERE {self._q(labels.weight)} > 0"
+        kept = ""
+        if labels.weight is not None:
+            selected.append(f"{self._q(labels.weight)} AS w")
+            kept = f" WHERE {self._q(labels.weight)} > 0"
         return f"SELECT {', '.join(selected)} FROM damier_source{kept}"
+
+    def _total(self, labels: Labels) -> str:
+        """Write how many rows there are."""
+        if labels.weight is None:
+            return "COUNT(*)"
+        # A sum of 128 bits would be handed over as a float.
+        return "CAST(SUM(w) AS BIGINT)" if self.dialect == "duckdb" else "SUM(w)"
 
     def _label(self, labels: Labels) -> str:
         """Write the class of a row: the value of the target, or a number where there are axes."""
@@ -321,12 +341,12 @@ class IbisSource:
         absent = self._absent[key]
         counts.missing[:] = absent if by_class else absent.sum()
         query, lists = self._binned(name, binning, labels, by_class)
-        found = self._rows(query, *lists)
-        if found:
-            bins = np.array([row[0] for row in found], np.int64)
-            low, high = keys_of(np.array([row[1:3] for row in found], np.float64)).T
-            codes = self._codes(labels, [row[4] for row in found]) if by_class else np.zeros_like(bins)
-            counts.counts[bins, codes] = [int(row[3]) for row in found]
+        found = self._columns(query, *lists)
+        if found and len(found[0]):
+            bins, rows = (np.array(found[k], np.int64) for k in (0, 3))
+            low, high = (keys_of(np.array(found[k], np.float64)) for k in (1, 2))
+            codes = self._codes(labels, found[4]) if by_class else np.zeros_like(bins)
+            counts.counts[bins, codes] = rows
             np.minimum.at(counts.low, bins, low)
             np.maximum.at(counts.high, bins, high)
             if not binning.levels and ((low >> _KEY != bins) | (high >> _KEY != bins)).any():
@@ -339,14 +359,15 @@ class IbisSource:
                 raise ValueError(CHANGED)
             return np.array([int(value) for value in values], np.int64)
         position = {value: j for j, value in enumerate(labels.values)}
-        codes = [position.get(self._value(labels.name, value), -1) for value in values]
-        if -1 in codes:
+        code_of = {value: position.get(self._value(labels.name, value), -1) for value in set(values)}
+        codes = np.array([code_of[value] for value in values], np.int64)
+        if (codes < 0).any():
             raise ValueError(CHANGED)
-        return np.array(codes, np.int64)
+        return codes
 
     def _missing(self, name: str, labels: Labels) -> IntArray:
         inner = self._inner(labels, name, True)
-        rows = self._rows(f"SELECT y, SUM(w) FROM ({inner}) AS s WHERE x IS NULL GROUP BY y")
+        rows = self._rows(f"SELECT y, {self._total(labels)} FROM ({inner}) AS s WHERE x IS NULL GROUP BY y")
         counts = np.zeros(labels.n_classes, np.int64)
         counts[self._codes(labels, [row[0] for row in rows])] = [int(row[1]) for row in rows]
         return counts
@@ -357,36 +378,37 @@ class IbisSource:
         distinct = f"SELECT DISTINCT x FROM ({inner}) AS s WHERE x IS NOT NULL LIMIT {MOST_VALUES + 1}"
         if self._rows(f"SELECT COUNT(*) FROM ({distinct}) AS d")[0][0] > MOST_VALUES:
             return None
-        rows = self._rows(f"SELECT x, y, SUM(w) FROM ({inner}) AS s GROUP BY x, y")
+        rows = self._rows(f"SELECT x, y, {self._total(labels)} FROM ({inner}) AS s GROUP BY x, y")
         numbers = np.array([np.nan if row[0] is None else row[0] for row in rows], np.float64)
         codes = self._codes(labels, [row[1] for row in rows])
         return numbers, codes, np.array([int(row[2]) for row in rows], np.int64)
 
     def _binned(self, name: str, binning: Binning, labels: Labels, by_class: bool) -> tuple[str, list[str]]:
         """Write the query of bins, extremes, rows and classes, and the lists of bins that it joins."""
-        fence, more = _FENCES.get(self.dialect, ""), ", y" if by_class else ""
+        fence, code = _FENCES.get(self.dialect, ""), ", y" if by_class else ""
+        more = code if labels.weight is None else f", w{code}"
         write, whole = self._write, self._type("BIGINT")
         # The magnitude a: 1 for zero and the infinities, which get leading bits of their own.
         query = (
-            f"SELECT x, w{more}, "
+            f"SELECT x{more}, "
             f"CASE WHEN x - x = 0 AND x <> 0 THEN ABS(x) ELSE {self._double('1')} END AS a "
             f"FROM ({self._inner(labels, name, by_class)}) AS s0 WHERE x IS NOT NULL{self._near(binning)}"
         )
         # The exponent e, by a logarithm that may be off by one at powers of two, hence p = 2^e is compared.
         query = (
-            f"SELECT x, w{more}, a, CASE WHEN e < -1022 THEN -1022 WHEN e > 1023 THEN 1023 ELSE e END AS e "
-            f"FROM (SELECT x, w{more}, a, {write('FLOOR(LN(a) / CAST(0.6931471805599453 AS DOUBLE))')} AS e "
+            f"SELECT x{more}, a, CASE WHEN e < -1022 THEN -1022 WHEN e > 1023 THEN 1023 ELSE e END AS e "
+            f"FROM (SELECT x{more}, a, {write('FLOOR(LN(a) / CAST(0.6931471805599453 AS DOUBLE))')} AS e "
             f"FROM ({query}) AS s1{fence}) AS s2{fence}"
         )
-        query = f"SELECT x, w{more}, a, e, {self._power('e')} AS p FROM ({query}) AS s3{fence}"
+        query = f"SELECT x{more}, a, e, {self._power('e')} AS p FROM ({query}) AS s3{fence}"
         off = "CASE WHEN a - p >= p THEN {} WHEN a < p AND e > -1022 THEN {} ELSE {} END"
         query = (
-            f"SELECT x, w{more}, a, {off.format('e + 1', 'e - 1', 'e')} AS e, "
+            f"SELECT x{more}, a, {off.format('e + 1', 'e - 1', 'e')} AS e, "
             f"{off.format('p * 2', 'p / 2', 'p')} AS p FROM ({query}) AS s4{fence}"
         )
         leading = write("(e + 1022) * 16 + FLOOR(a / p * 16)")
         query = (
-            f"SELECT x, w{more}, CAST(CASE WHEN x = 0 THEN {_ZERO} WHEN x - x = 0 THEN "
+            f"SELECT x{more}, CAST(CASE WHEN x = 0 THEN {_ZERO} WHEN x - x = 0 THEN "
             f"CASE WHEN x > 0 THEN {_ZERO} + {leading} ELSE {_ZERO - 1} - ({leading}) END "
             f"WHEN x > 0 THEN {_HIGHEST} ELSE {_LOWEST} END AS {whole}) AS b FROM ({query}) AS s5{fence}"
         )
@@ -400,12 +422,12 @@ class IbisSource:
             )
             # An infinity is a bin of one value.
             query = (
-                f"SELECT x, w{more}, l.g + CASE WHEN x - x = 0 THEN "
+                f"SELECT x{more}, l.g + CASE WHEN x - x = 0 THEN "
                 f"CAST({write('FLOOR((x - low) * s * r)')} AS {whole}) ELSE 0 END AS b "
                 f"FROM ({query}) AS t JOIN ({table}) AS l ON t.b = l.b{fence}"
             )
         return (
-            f"SELECT b, MIN(x), MAX(x), SUM(w){more} FROM ({query}) AS q GROUP BY b{more}",
+            f"SELECT b, MIN(x), MAX(x), {self._total(labels)}{code} FROM ({query}) AS q GROUP BY b{code}",
             lists,
         )
 
@@ -587,19 +609,6 @@ class IbisSource:
         """Read all rows."""
         self.n_scans += 1
         return read_table(self.connection.to_pyarrow(self.table.select(*columns)))
-
-
-class _Fetched:
-    """Rows that are here already."""
-
-    def __init__(self, rows: list[Any]) -> None:
-        self.rows = rows
-
-    def fetchall(self) -> list[Any]:
-        return self.rows
-
-    def close(self) -> None:
-        pass
 
 
 @functools.cache
