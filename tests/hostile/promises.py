@@ -11,6 +11,11 @@ from sklearn.exceptions import DataConversionWarning
 # What a terminal obeys: control characters, marks that turn the direction of writing, halves of characters.
 OBEYED = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
+# How other libraries begin their messages: DuckDB, Python, PyArrow.
+OTHERS_WORDS = re.compile(
+    r"[A-Z][a-z]+ Error: |\w(?:Error|Exception)\b|\[Errno|\bcodec\b|\bduckdb\.|\bArrow\w"
+)
+
 
 class Broken(AssertionError):  # noqa: N818
     """A promise that does not hold."""
@@ -24,6 +29,8 @@ def refused(error):
     on_purpose = (last.line or "").lstrip().startswith("raise")
     if not (ours and on_purpose) or not isinstance(error, ValueError | TypeError):
         raise Broken(f"{type(error).__name__} from {place.rsplit('/', 2)[-1]}: {error}") from error
+    if words := OTHERS_WORDS.search(str(error)):
+        raise Broken(f"in another library's words ({words[0]}): {error}") from error
     if len(str(error)) < 10:
         raise Broken(f"not a sentence: {error!r}") from error
 

@@ -156,7 +156,7 @@ def test_ways_of_reading_that_there_are_not(tmp_path):
     file.write_text("x,y\n1,2\n3,4\n")
     for option, value in [
         *(("encoding", name) for name in ("no such", "rot13", "", "\0")),
-        *(("separator", mark) for mark in ("", HALF)),
+        *(("separator", mark) for mark in ("", HALF, "ab", '"', "\n", "\r")),
     ]:
         with pytest.raises(ValueError, match=f"{option} must be .* got "):
             read_file(file, **{option: value})

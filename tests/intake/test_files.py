@@ -15,6 +15,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+import damier
 from damier.intake import CategoricalColumn, NumericColumn, as_categorical, read_file, read_table
 
 TEXT = """number,holes,text,flag,day,moment,mixed,a"b<script>,nothing
@@ -384,6 +385,30 @@ def test_round_trip_with_the_csv_module(write, rows):
 def test_zstandard(write):
     packed = pa.compress(TEXT.encode(), codec="zstd", asbytes=True)
     check(read_file(write("a.csv.zst", packed)))
+
+
+@pytest.mark.parametrize("kind", ["gzip", "zstd"])
+def test_packed_files_that_are_not_whole(write, kind):
+    ending = {"gzip": "gz", "zstd": "zst"}[kind]
+    text = "x\n" + "".join(f"{i * i % 9973}\n" for i in range(200_000))
+    packed = pa.compress(text.encode(), codec=kind, asbytes=True)
+    twice = packed + pa.compress(b"7\n", codec=kind, asbytes=True)
+    aside = bytes.fromhex("502a4d1803000000") + b"abc"  # a zstd frame that is to be skipped
+    for whole, n_rows in [
+        (packed, 200_000),
+        (twice, 200_001),
+        *([(aside + packed, 200_000)] * (kind == "zstd")),
+    ]:
+        assert read_file(write(f"a.csv.{ending}", whole)).n_rows == n_rows
+    damaged = bytearray(packed)
+    damaged[-5] ^= 1  # in gzip's check sum; pyarrow's zstd has none
+    cut = [packed[:n] for n in (3, 4, 5, 9, len(packed) // 2, len(packed) - 1)]
+    for held in [*cut, packed + b"x", text.encode(), *([damaged] if kind == "gzip" else [])]:
+        file = write(f"a.csv.{ending}", bytes(held))
+        with pytest.raises(ValueError, match=f"not a {kind} file, .*, or it is damaged or cut short"):
+            read_file(file)
+        with pytest.raises(ValueError, match="damaged or cut short"):
+            damier.MODLDiscretizer(memory_limit=0).fit(file, "x")
 
 
 @pytest.mark.parametrize("n", [10, 60_000])

@@ -91,9 +91,12 @@ def _may_stand_in_text(cell: str) -> bool:
 def _checked_separator(separator: str | None) -> str | None:
     if separator is None:
         return None
-    if not separator or not _may_stand_in_text(separator):
-        raise ValueError(f"separator must be a character, or 'tab'; got {separator!r}")
-    return _NAMED_SEPARATORS.get(separator.lower(), separator)
+    mark = _NAMED_SEPARATORS.get(separator.lower(), separator)
+    if len(mark) != 1 or mark in '"\r\n' or not _may_stand_in_text(mark):
+        raise ValueError(
+            f"separator must be one character, no quote and no end of line, or 'tab'; got {separator!r}"
+        )
+    return mark
 
 
 def _checked_encoding(encoding: str | None) -> str | None:

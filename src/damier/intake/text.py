@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
+from damier.intake.packed import check_packed
 from damier.intake.reading import PACKED, Options
 from damier.intake.table import Table
 from damier.intake.text_readers import MANY_COLUMNS, SNIFFED_LINES, DuckReader, ListReader, find_separator
@@ -48,6 +49,7 @@ class TextFile:
 
     def tried(self, read: Callable[[Path], Result]) -> Result:
         """Read the file, again from a copy in UTF-8 where it has another encoding or mixed ends of lines."""
+        check_packed(self.path)
         encoding = _mark_of_binary(self.path) or self.options.encoding
         with tempfile.TemporaryDirectory(prefix="damier-") as folder:
             copied = None
@@ -142,7 +144,8 @@ class TextFile:
             )
         if "quote" in message:
             return ValueError(f"{where}: a quote is opened and never closed")
-        return ValueError(f"{where} cannot be read: {message.splitlines()[0]}")
+        said = message.splitlines()[0].partition("Error: ")
+        return ValueError(f"{where} cannot be read as a table: {said[2] or said[0]}")
 
 
 def _mark_of_binary(path: Path) -> str | None:
@@ -150,11 +153,8 @@ def _mark_of_binary(path: Path) -> str | None:
     packed = path.suffix.lower() == ".gz"
     if path.suffix.lower() == ".zst":
         return None
-    try:
-        with gzip.open(path, "rb") if packed else path.open("rb") as file:
-            start = file.read(_SNIFFED_BYTES)
-    except (gzip.BadGzipFile, EOFError):
-        raise ValueError(f"{path} is not a gzip file, whatever its name") from None
+    with gzip.open(path, "rb") if packed else path.open("rb") as file:
+        start = file.read(_SNIFFED_BYTES)
     if not start.removeprefix(codecs.BOM_UTF8).strip():
         raise ValueError(f"{path} is empty: the first line must have the names of the columns")
     if start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):

@@ -36,6 +36,7 @@ from damier.intake.engines.source import (
 )
 from damier.intake.files import read_file
 from damier.intake.frames import read_table
+from damier.intake.packed import check_packed
 from damier.intake.reading import check_path, without_globs
 from damier.intake.table import Column, NumericColumn, Table
 
@@ -112,6 +113,7 @@ def open_files(
     for name in found if kinds == {"csv"} else []:
         if os.path.getsize(name) < _BLANK_BYTES and not Path(name).read_bytes().strip():
             raise ValueError(f"{name} is empty: the first line must have the names of the columns")
+        check_packed(Path(name))
     settings: dict[str, Any] = {
         "autoinstall_known_extensions": "false",
         "autoload_known_extensions": "false",
