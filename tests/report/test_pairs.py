@@ -42,7 +42,7 @@ def test_each_grid_has_the_level_of_its_pair(seed):
     whole = float(part_costs(np.bincount(target.codes)[None]).sum())
     compared = 0
     for i, pair in enumerate(zip(found.ranked["first"], found.ranked["second"], strict=True)):
-        partitions, cells = found.grids[pair]
+        partitions, cells, _ = found.grids[pair]
         assert tuple(p.name for p in partitions) == pair
         # Counted anew, row by row.
         parts = [p.apply(table[p.name]) for p in partitions]
@@ -136,12 +136,12 @@ def test_a_table_of_a_grid_has_the_shares_of_its_class():
     grid = summary["pairs"]["grids"][0]
     classes = shown_classes(summary)
     table = pairs.grid_table(grid, classes, 1)
-    assert table["lines"][-1]["cells"][-1] == {"kind": "z", "share": f"{np.mean(y == 1):.0%}", "rows": 600}
+    assert table["lines"][-1]["cells"][-1] == {"kind": "z", "text": f"{np.mean(y == 1):.0%}", "rows": 600}
     rows = [[cell["rows"] for cell in line["cells"]] for line in table["lines"]]
     assert [sum(line[:-1]) for line in rows] == [line[-1] for line in rows]
     assert [sum(column[:-1]) for column in zip(*rows, strict=True)] == rows[-1]
     a, b, *held = grid["cells"][0]
-    assert table["lines"][a]["cells"][b]["share"] == pairs.percent(held[1] / sum(held))
+    assert table["lines"][a]["cells"][b]["text"] == pairs.percent(held[1] / sum(held))
 
 
 def test_what_cells_tell_of_classes_sums_to_the_mutual_information():

@@ -12,6 +12,7 @@ from damier.intake import read_numbers, read_table, read_target
 from damier.models import GroupPartition, IntervalPartition
 from damier.report import analyze, analyze_number, render_page, summarize, word_lines
 from damier.report.sentences import sentences, where
+from damier.report.words import number
 
 
 def intervals(name, counts, classes, level, bounds=None):
@@ -121,7 +122,9 @@ def test_a_number_speaks_of_medians():
     table = summary["variables"][0]["table"]
     highest = max(part["quantiles"][3] for part in table)
     assert f"half of the rows have a price above {highest:.4g};" in summary["words"][1]
-    assert "of the variance of price" in summary["words"][-1]
+    assert "of the variance of price" in summary["words"][-2]
+    tenth = summary["regressor"]["curves"]["means"][9]
+    assert f"predicted highest has a mean of {number(tenth)} (" in summary["words"][-1]
 
 
 def test_rare_classes_are_a_remark():

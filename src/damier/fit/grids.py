@@ -15,7 +15,7 @@ from damier.criteria import discretization_cost, grid_cost, grouping_cost, log_b
 from damier.fit.partitions import partition_column, partition_of_parts
 from damier.intake import CategoricalColumn, Column, Table, Target
 from damier.intake.table import CodeArray, FloatArray, IntArray
-from damier.models import Partition
+from damier.models import Partition, TargetIntervals
 from damier.models.grid import DataGrid, GridCells, GridEnsemble
 from damier.search.run import Run, Stopped
 
@@ -151,10 +151,14 @@ def fit_grid_ensemble(
 
 
 class PairGrid(NamedTuple):
-    """The grid over two variables that a pair was judged by: its partitions and the cells that hold rows."""
+    """The grid over two variables that a pair was judged by: its partitions and the cells that hold rows.
+
+    Of a numeric target, the cells count its intervals, and its distribution in each cell is known.
+    """
 
     partitions: tuple[Partition, Partition]
     cells: GridCells
+    target: TargetIntervals | None = None
 
 
 @dataclass(frozen=True)
@@ -299,8 +303,9 @@ class _PairSearch:
             chosen: Sequence[int] = places
             if n_full is not None and n_full < len(self.pairs):
                 run.map(lambda place: self._search(place, 1), places, text="Pairs")
-                gains = self.level - _sums(self.level_alone, self.pairs)
-                chosen = _promising(gains, self.axes, self.pairs, self.target, n_full)
+                gains = pair_gains(self.level, self.level_alone, self.pairs)
+                codes, n_classes = self.target.codes, self.target.n_classes
+                chosen = promising(gains, self.axes, self.pairs, codes, n_classes, n_full)
             run.map(self._search, chosen, text="Pairs")
         run.stop_clock()
 
@@ -384,7 +389,7 @@ def ranked_pairs(
     names: Sequence[str], pairs: Sequence[tuple[int, int]], level: FloatArray, level_alone: FloatArray
 ) -> dict[str, list[Any]]:
     """Rank pairs by their gain, those without a level last."""
-    gains = level - _sums(level_alone, pairs)
+    gains = pair_gains(level, level_alone, pairs)
     order = sorted(range(len(pairs)), key=lambda i: (math.isnan(gains[i]), -gains[i], pairs[i]))
     return {
         "first": [names[pairs[i][0]] for i in order],
@@ -397,21 +402,25 @@ def ranked_pairs(
     }
 
 
-def _sums(values: FloatArray, pairs: Sequence[tuple[int, int]]) -> FloatArray:
-    return np.array([values[a] + values[b] for a, b in pairs])
+def pair_gains(level: FloatArray, level_alone: FloatArray, pairs: Sequence[tuple[int, int]]) -> FloatArray:
+    """Return what pairs explain beyond the two variables alone."""
+    first, second = np.array(pairs).T
+    gains: FloatArray = level - (level_alone[first] + level_alone[second])
+    return gains
 
 
-def _promising(
+def promising(
     gains: FloatArray,
     axes: Sequence[AxisCodes],
     pairs: Sequence[tuple[int, int]],
-    target: Target,
+    classes: CodeArray,
+    n_classes: int,
     n: int,
 ) -> list[int]:
     """Choose pairs for a full search, given what each gained by one start."""
     from damier.search.grid.search import interaction
 
-    crossed = [interaction(axes[a], axes[b], target.codes, target.n_classes) for a, b in pairs]
+    crossed = [interaction(axes[a], axes[b], classes, n_classes) for a, b in pairs]
     gained = np.maximum(gains, 0.0).tolist()
     best = sorted(range(len(pairs)), key=lambda i: (-gained[i], -crossed[i]))[: n - n // 3]
     others = sorted(set(range(len(pairs))) - set(best), key=lambda i: (-crossed[i], i))

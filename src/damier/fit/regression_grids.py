@@ -7,12 +7,21 @@ import dataclasses
 import itertools
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from damier.criteria import regression_cost
-from damier.fit.grids import CodedColumn, code_column, ranked_pairs, repeated_rows
+from damier.fit.grids import (
+    CodedColumn,
+    FoundPairs,
+    PairGrid,
+    code_column,
+    pair_gains,
+    promising,
+    ranked_pairs,
+    repeated_rows,
+)
 from damier.fit.numeric_target import OrderedTarget, order_target
 from damier.fit.partitions import partition_of_parts
 from damier.intake import NumericTarget, Table
@@ -21,6 +30,9 @@ from damier.models import DataGrid, GridCells, Partition, RegressionGrid, Target
 from damier.models.regressor import target_points
 from damier.models.target_intervals import distribution_by_part, interval_labels, target_bounds
 from damier.search.run import Run, Stopped
+
+if TYPE_CHECKING:
+    from damier.search.grid.numeric_target import NumberPair
 
 # How many of the variables that inform most lend their intervals of the target to begin with.
 _MOST_LENT = 2
@@ -113,47 +125,129 @@ def fit_number_pairs(
 ) -> dict[str, list[Any]]:
     """Rank all pairs of variables by what they explain of a number beyond each of the two alone.
 
-    The target is cut as each of the two variables has it, and into four intervals of as many rows. The level
-    of a pair is that of the best grid found against any of these, of the cross of the two partitions with the
-    target cut anew, or of one of the variables alone, whichever is highest.
-
     Parameters
     ----------
-    table, target
-        The variables, two at least, and a number for each row.
-    effort, seed, run
-        As in `damier.fit.grids.fit_pairs`.
+    table, target, effort, seed, run
+        As in `find_number_pairs`.
 
     Returns
     -------
     dict of lists
         As `damier.fit.grids.fit_pairs` returns it.
     """
-    from damier.search.grid.numeric_target import NumberPairs
-    from damier.search.grid.search import PAIR_EFFORT, compile_kernels
+    search = _NumberPairSearch(table, target, effort, seed, run)
+    search.search_all(None)
+    return search.ranked()
 
-    if table.n_columns < 2:
-        raise ValueError(f"A pair takes two columns; X has {table.n_columns}.")
-    compile_kernels(3, run)
-    ordered = order_target(target)
-    effort = PAIR_EFFORT if effort is None else effort
-    axes = [code_column(column).axis for column in table.columns]
-    search = NumberPairs(axes, ordered.axis, effort, seed, run)
-    pairs = list(itertools.combinations(range(table.n_columns), 2))
-    level = np.full(len(pairs), math.nan)
-    level_alone = np.full(table.n_columns, math.nan)
 
-    def alone(k: int) -> None:
-        level_alone[k] = search.alone(k)
+def find_number_pairs(
+    table: Table,
+    target: NumericTarget,
+    *,
+    effort: int | None = None,
+    n_full: int | None = None,
+    seed: int = 0,
+    short_bounds: bool = False,
+    run: Run,
+) -> FoundPairs:
+    """Rank all pairs of variables, and return the grid of each, with the distribution of the target in it.
 
-    def pair(place: int) -> None:
-        level[place] = search.pair(*pairs[place])
+    The target is cut as each of the two variables has it, and into four intervals of as many rows. The level
+    of a pair is that of the best grid found against any of these, of the cross of the two partitions with the
+    target cut anew, or of one of the variables alone, whichever is highest. The grid of a pair is the best of
+    the former, also where a variable alone has a higher level.
 
-    with contextlib.suppress(Stopped):  # the pairs done so far are ranked
-        run.map(alone, range(table.n_columns), text="Variables alone")
-        run.map(pair, range(len(pairs)), text="Pairs")
-    run.stop_clock()
-    return ranked_pairs(table.names, pairs, level, level_alone)
+    Parameters
+    ----------
+    table, target
+        The variables, two at least, and a number for each row.
+    effort, n_full, seed, short_bounds, run
+        As in `damier.fit.grids.find_pairs`. At a glance a pair is searched against four intervals.
+
+    Examples
+    --------
+    >>> from damier.intake import read_numbers, read_table
+    >>> rng = np.random.default_rng(0)
+    >>> a, b, noise = rng.random((3, 400))
+    >>> y = ((a > 0.5) ^ (b > 0.5)) + noise
+    >>> found = find_number_pairs(read_table({"a": a, "b": b}), read_numbers(y), run=Run())
+    >>> grid = found.grids["a", "b"]
+    >>> grid.cells.parts.tolist(), grid.target.medians.round(1)
+    ([[0, 0], [0, 1], [1, 0], [1, 1]], array([0.5, 1.5, 1.5, 0.5]))
+    """
+    search = _NumberPairSearch(table, target, effort, seed, run)
+    search.search_all(n_full)
+    return FoundPairs(search.ranked(), search.grids(short_bounds))
+
+
+class _NumberPairSearch:
+    """Searches pairs of the columns of a table, as `find_number_pairs` says."""
+
+    def __init__(self, table: Table, target: NumericTarget, effort: int | None, seed: int, run: Run) -> None:
+        from damier.search.grid.numeric_target import NumberPairs
+        from damier.search.grid.search import PAIR_EFFORT, compile_kernels
+
+        if table.n_columns < 2:
+            raise ValueError(f"A pair takes two columns; X has {table.n_columns}.")
+        compile_kernels(3, run)
+        self.names, self.run = table.names, run
+        self.ordered = order_target(target)
+        self.coded = [code_column(column) for column in table.columns]
+        self.axes = [one.axis for one in self.coded]
+        effort = PAIR_EFFORT if effort is None else effort
+        self.search = NumberPairs(self.axes, self.ordered.axis, effort, seed, run)
+        self.pairs = list(itertools.combinations(range(len(self.axes)), 2))
+        self.level = np.full(len(self.pairs), math.nan)
+        self.level_alone = np.full(len(self.axes), math.nan)
+        self.found: dict[int, NumberPair] = {}
+
+    def search_all(self, n_full: int | None) -> None:
+        """Search all pairs, or have a glance at all and search some; those done when time ends are kept."""
+        run, places = self.run, range(len(self.pairs))
+        with contextlib.suppress(Stopped):  # the pairs done so far are ranked
+            run.map(self._alone, range(len(self.axes)), text="Variables alone")
+            chosen: Sequence[int] = places
+            if n_full is not None and n_full < len(self.pairs):
+                run.map(lambda place: self._pair(place, glance=True), places, text="Pairs")
+                gains = pair_gains(self.level, self.level_alone, self.pairs)
+                chosen = promising(gains, self.axes, self.pairs, *self.search.quarters(), n_full)
+            run.map(self._pair, chosen, text="Pairs")
+        run.stop_clock()
+
+    def ranked(self) -> dict[str, list[Any]]:
+        """Rank the pairs by their gain."""
+        return ranked_pairs(self.names, self.pairs, self.level, self.level_alone)
+
+    def grids(self, short_bounds: bool) -> dict[tuple[str, str], PairGrid]:
+        """Return the grid of each pair that was done."""
+        grids = {}
+        for place, found in sorted(self.found.items()):
+            a, b = self.pairs[place]
+            grids[self.names[a], self.names[b]] = self._grid(a, b, found, short_bounds)
+        return grids
+
+    def _alone(self, k: int) -> None:
+        self.level_alone[k] = self.search.alone(k)
+
+    def _pair(self, place: int, *, glance: bool = False) -> None:
+        self.found[place] = self.search.pair(*self.pairs[place], glance=glance)
+        self.level[place] = self.found[place].level
+
+    def _grid(self, a: int, b: int, found: NumberPair, short_bounds: bool) -> PairGrid:
+        from damier.search.axis.numeric_target import counts_by_interval
+
+        ordered, starts = self.ordered, found.target_starts
+        bounds = target_bounds(ordered.target, starts, short_bounds=short_bounds)
+        first, second = (
+            _partition(self.coded[k], ordered, parts, starts, bounds, short_bounds)
+            for k, parts in zip((a, b), found.parts, strict=True)
+        )
+        of_rows = [of[self.axes[k].codes].astype(np.int64) for k, of in zip((a, b), found.parts, strict=True)]
+        keys, cells = np.unique(of_rows[0] * second.n_parts + of_rows[1], return_inverse=True)
+        counts = counts_by_interval(ordered.axis, cells, keys.size, starts)
+        parts = np.stack(np.divmod(keys, second.n_parts), axis=1)
+        of_cells = _intervals(ordered, cells, keys.size, bounds)
+        return PairGrid((first, second), GridCells(parts, counts), of_cells)
 
 
 def _intervals(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
@@ -12,6 +13,7 @@ import numpy as np
 
 from damier.fit.grids import PairGrid
 from damier.intake import Column, Table, Target
+from damier.intake.table import IntArray
 from damier.models import NaiveBayes, Partition
 from damier.models.grid import DataGrid, GridCells
 from damier.report.along import share_curves
@@ -291,13 +293,11 @@ def _pairs(
     """Search the pairs of the columns of highest level; None where the sample holds one class only."""
     from damier.fit.grids import find_pairs
 
-    names = sorted(partitions, key=lambda name: -partitions[name].level)[:PAIRED_COLUMNS]
-    chosen = Table(tuple(table[name] for name in names), table.n_rows)
-    sampled, present = table.n_rows > PAIRED_ROWS, np.arange(target.n_classes)
+    levels = {name: partition.level for name, partition in partitions.items()}
+    chosen, rows = paired(table, levels, PAIRED_ROWS)
+    sampled, present = rows is not None, np.arange(target.n_classes)
     n_classes = target.n_classes
-    if sampled:
-        rows = np.sort(np.random.default_rng(0).choice(table.n_rows, PAIRED_ROWS, replace=False))
-        chosen = chosen.take(rows)
+    if rows is not None:
         present, codes = np.unique(target.codes[rows], return_inverse=True)
         if present.size < 2:
             return None
@@ -306,7 +306,7 @@ def _pairs(
     found = sections.run(
         "pairs",
         "Pairing",
-        len(names) * (len(names) - 1) // 2,
+        math.comb(chosen.n_columns, 2),
         lambda run: find_pairs(
             chosen,
             target,
@@ -321,10 +321,19 @@ def _pairs(
     )
     if found is None:
         return None
-    levels = {name: partitions[name].level for name in names}
     grids = {}
-    for pair, (parts, cells) in found.grids.items():
-        counts = np.zeros((len(cells), n_classes), np.int64)
-        counts[:, present] = cells.counts  # classes that the sample does not hold have no row
-        grids[pair] = describe(PairGrid(parts, GridCells(cells.parts, counts)))
-    return summarize_pairs(found.ranked, names, levels, (chosen.n_rows, table.n_rows), grids)
+    for pair, grid in found.grids.items():
+        counts = np.zeros((len(grid.cells), n_classes), np.int64)
+        counts[:, present] = grid.cells.counts  # classes that the sample does not hold have no row
+        grids[pair] = describe(PairGrid(grid.partitions, GridCells(grid.cells.parts, counts)))
+    return summarize_pairs(found.ranked, chosen.names, levels, (chosen.n_rows, table.n_rows), grids)
+
+
+def paired(table: Table, levels: Mapping[str, float], most_rows: int) -> tuple[Table, IntArray | None]:
+    """Choose what pairs are searched in: the columns of highest level, and the rows drawn, None for all."""
+    names = sorted(levels, key=lambda name: -levels[name])[:PAIRED_COLUMNS]
+    chosen = Table(tuple(table[name] for name in names), table.n_rows)
+    if table.n_rows <= most_rows:
+        return chosen, None
+    rows = np.sort(np.random.default_rng(0).choice(table.n_rows, most_rows, replace=False))
+    return chosen.take(rows), rows

@@ -5,11 +5,13 @@ The summary is laid out as that of classes (see `damier.report.summary`), but fo
     "target":    {"name", "type": "number", "distinct", "mean", "quantiles": [7 values]},
     "variables": [{..., "gain_per_row", "target_bounds", "table": [{"label", "rows", "mean", "quantiles"}]}],
     "regressor": {"r2", "mae", "coverage", "width", "plain_mae", "plain_coverage", "plain_width", "folds",
-                  "rows", "of_rows", "informs", "weights": [{"name", "weight"}, ...]},
+                  "rows", "of_rows", "informs", "weights": [{"name", "weight"}, ...],
+                  "curves": see damier.fit.number_evaluation.number_curves},
     "grid":      {"level", "gain_per_row", "choice_level", "cells", "possible_cells", "on_offer",
                   "target_bounds", "query",
                   "variables": [{"name", "parts", "conditions": [{"words", "sql", "python"}, ...]}],
                   "rules": [{"cell": [part, ...], "parts", "rows", "mean", "quantiles"}], "hidden_rules"},
+    "pairs":     see damier.report.pairs.summarize_pairs,
     "scorer":    see damier.report.scorer.summarize_number_scorer
 
 Quantiles are the least value, 5%, 25%, 50%, 75%, 95% and the greatest value.
@@ -24,14 +26,16 @@ from typing import Any
 import numpy as np
 
 from damier.criteria import log_binomial
+from damier.fit.grids import PairGrid
 from damier.intake import Column, NumericTarget, Table
 from damier.intake.table import FloatArray, IntArray
 from damier.models import NaiveBayesRegression, Partition, RegressionGrid, TargetEvidence
-from damier.report import scorer
-from damier.report.analysis import Sections, Show, show_nothing
+from damier.report import pairs, scorer, worth
+from damier.report.analysis import SEARCHED_PAIRS, Sections, Show, paired, show_nothing
+from damier.report.axis import Axis
 from damier.report.columns import describe_column, oddity, remarks
 from damier.report.conditions import in_query
-from damier.report.grid import MAX_RULES, cut_short, sampled_text
+from damier.report.grid import MAX_RULES, cut_short
 from damier.report.measures import merging
 from damier.report.rules import conditions
 from damier.report.rules import island as rules_island
@@ -43,10 +47,8 @@ from damier.report.words import LabelStyle, number, part_labels, typical_first
 # The strips' own units; they are stretched to whatever place they are given.
 WIDTH, HEIGHT = 600, 60
 SHOWN_RULES = 20
-# Ticks of the common axis, about.
-_TICKS = 5
-# The axis is logarithmic where its ends are this many times apart, and all numbers positive.
-_LOG_FROM = 20.0
+# Fewer than of classes: a pair is searched against several cuts of the target.
+PAIRED_ROWS = 5_000
 
 
 def analyze_number(
@@ -78,7 +80,7 @@ def analyze_number(
     regressor : bool, default=True
         Whether to score a naive Bayes by cross-validation.
     grid_seconds : float, default=10.0
-        Time for the search of a grid; 0 leaves it out.
+        Time for the grid and the pairs together; 0 leaves both out.
     distribution : tuple, optional
         With ``partitions_of_all``, the target of all rows, as in
         `damier.fit.naive_bayes_regression.weighted_regression`.
@@ -162,13 +164,53 @@ def analyze_number(
             "Searching for a grid",
             0,
             lambda run: fit_regression_grid(table, target, effort=4, seed=0, short_bounds=True, run=run)[0],
-            grid_seconds,
+            grid_seconds / 2,
         )
         if found_grid is not None:
             summary["grid"] = summarize_number_grid(found_grid, known["columns"], labels)
+        found_pairs = _pairs(
+            sections,
+            table,
+            target,
+            {partition.name: partition.level for partition in partitions},
+            grid_seconds - sections.seconds["grid"],
+            lambda found: pairs.number_pair_grid(found, known["columns"], labels),
+        )
+        if found_pairs is not None:
+            summary["pairs"] = found_pairs
         summary["grid_seconds"] = grid_seconds
     summary["ended"] = sections.ended
     return summary
+
+
+def _pairs(
+    sections: Sections,
+    table: Table,
+    target: NumericTarget,
+    levels: Mapping[str, float],
+    seconds: float,
+    describe: Callable[[PairGrid], dict[str, Any]],
+) -> dict[str, Any] | None:
+    """Search the pairs of the columns of highest level; None where the sample holds one value only."""
+    from damier.fit.regression_grids import find_number_pairs
+
+    chosen, rows = paired(table, levels, PAIRED_ROWS)
+    drawn = target if rows is None else target.take(rows)
+    if drawn.n_distinct < 2:
+        return None
+    found = sections.run(
+        "pairs",
+        "Pairing",
+        math.comb(chosen.n_columns, 2),
+        lambda run: find_number_pairs(
+            chosen, drawn, effort=2, n_full=SEARCHED_PAIRS, seed=0, short_bounds=True, run=run
+        ),
+        max(0.0, seconds),
+    )
+    if found is None:
+        return None
+    grids = {pair: describe(grid) for pair, grid in found.grids.items()}
+    return pairs.summarize_pairs(found.ranked, chosen.names, levels, (chosen.n_rows, table.n_rows), grids)
 
 
 def summarize_number(
@@ -324,7 +366,7 @@ def summarize_number_grid(
 def number_view(summary: Summary, details_budget: int) -> dict[str, Any]:
     """Everything that the templates of a numeric target need, already cut and measured."""
     target, data = summary["target"], summary["dataset"]
-    axis = _Axis.of(summary)
+    axis = _axis(summary)
     variables, spent, left_out = [], 0, 0
     for variable in summary["variables"]:
         view = {**variable, **column_view(variable), "curves": [], "details": None, "along": None}
@@ -362,18 +404,17 @@ def number_view(summary: Summary, details_budget: int) -> dict[str, Any]:
         ]
         shown, later = rules[:SHOWN_RULES], rules[SHOWN_RULES:]
         grid = {**grid, "shown": shown, "later": later, "hidden": grid["cells"] - len(shown)}
-    islands = {"rules": rules_island(summary), "row": scorer.island(summary)}
+    sections = {"pairs": pairs, "worth": worth, "row": scorer}
+    islands = {name: section.island(summary) for name, section in sections.items()}
+    islands["rules"] = rules_island(summary)
     return {
         "summary": summary,
         "data": data,
         "target": target,
-        "grid": grid,
-        "pairs": None,
         "rules": grid,
-        "worth": summary.get("regressor"),
-        "row": scorer.view(summary),
-        "cut_short": cut_short(summary),
-        "sampled": sampled_text(summary.get("regressor", {})),
+        **{name: section.view(summary) for name, section in sections.items()},
+        # Where pairs were sought as well, their section says it of both.
+        "cut_short": cut_short(summary) if summary.get("pairs") is None else "",
         "whole": _strip(target["quantiles"], axis),
         "ticks": [(f"{axis.place(tick):.4g}", number(tick)) for tick in axis.ticks()],
         "log_axis": axis.is_log,
@@ -398,55 +439,17 @@ def _words(variables: Sequence[Mapping[str, Any]], rule: Mapping[str, Any]) -> l
     return [v["conditions"][part]["words"] for v, part in zip(variables, rule["cell"], strict=True)]
 
 
-class _Axis:
-    """The axis that all strips share, from the lowest 5% quantile to the highest 95% one of any part.
-
-    It is logarithmic where all numbers are positive and the ends differ twenty times or more.
-
-    >>> axis = _Axis(0.3, 9.2, least=-1.0)
-    >>> axis.ticks(), axis.place(0.3), axis.place(100.0)
-    ([2.0, 4.0, 6.0, 8.0], 0.0, 100.0)
-    >>> axis = _Axis(1.0, 100.0, least=0.5)
-    >>> axis.ticks(), axis.place(10.0)
-    ([1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0], 50.0)
-    """
-
-    def __init__(self, low: float, high: float, least: float) -> None:
-        self.is_log = least > 0 and low > 0 and high >= _LOG_FROM * low
-        self.low, self.high = low, high
-
-    @classmethod
-    def of(cls, summary: Summary) -> _Axis:
-        whole = summary["target"]["quantiles"]
-        parts = [part for v in summary["variables"] if v["parts"] > 1 for part in v["table"]]
-        parts += summary.get("grid", {"rules": []})["rules"][:SHOWN_RULES]
-        quantiles = [whole, *(part["quantiles"] for part in parts)]
-        low, high = min(q[1] for q in quantiles), max(q[5] for q in quantiles)
-        return cls(*((low, high) if low < high else (whole[0], whole[6])), least=whole[0])
-
-    def place(self, value: float) -> float:
-        """Place of a value on the axis, in percent."""
-        if self.is_log:
-            value, low, high = (math.log(max(x, self.low / 2)) for x in (value, self.low, self.high))
-        else:
-            value, low, high = value / 2, self.low / 2, self.high / 2  # halves: differences stay finite
-        return min(100.0, max(0.0, 100.0 * (value - low) / (high - low)))
-
-    def ticks(self) -> list[float]:
-        """Round numbers on the axis."""
-        if self.is_log:
-            powers = range(math.floor(math.log10(self.low)), math.ceil(math.log10(self.high)) + 1)
-            steps = (1, 2, 5) if len(powers) <= _TICKS - 1 else (1,)
-            held = [times * 10.0**power for power in powers for times in steps]
-            return [tick for tick in held if self.low <= tick <= self.high]
-        half = self.high / 2 - self.low / 2
-        step = 10.0 ** math.floor(math.log10(half) + math.log10(2 / _TICKS))
-        step *= next(n for n in (1, 2, 5, 10) if 2 * (half / n / step) <= _TICKS + 1e-9)
-        first, last = math.ceil(self.low / step), math.floor(self.high / step)
-        return [k * step for k in range(first, last + 1)]
+def _axis(summary: Summary) -> Axis:
+    """Make the axis that all strips share, from the lowest 5% quantile to the highest 95% one of any part."""
+    whole = summary["target"]["quantiles"]
+    parts = [part for v in summary["variables"] if v["parts"] > 1 for part in v["table"]]
+    parts += summary.get("grid", {"rules": []})["rules"][:SHOWN_RULES]
+    quantiles = [whole, *(part["quantiles"] for part in parts)]
+    low, high = min(q[1] for q in quantiles), max(q[5] for q in quantiles)
+    return Axis(*((low, high) if low < high else (whole[0], whole[6])), least=whole[0])
 
 
-def _strip(quantiles: Sequence[float], axis: _Axis) -> dict[str, str]:
+def _strip(quantiles: Sequence[float], axis: Axis) -> dict[str, str]:
     """Measure a strip: 5% to 95% pale, 25% to 75% dark, a line at the median; in percent of the axis."""
     places = [axis.place(value) for value in quantiles]
     ends = {"outer": (places[1], places[5]), "inner": (places[2], places[4])}
@@ -460,7 +463,7 @@ def _strip(quantiles: Sequence[float], axis: _Axis) -> dict[str, str]:
     return strip
 
 
-def _along(parts: Sequence[Mapping[str, Any]], axis: _Axis) -> dict[str, str]:
+def _along(parts: Sequence[Mapping[str, Any]], axis: Axis) -> dict[str, str]:
     """Draw the target along a variable: one column per part, as wide as it is frequent, from 5% to 95%."""
     total, seen = sum(part["rows"] for part in parts), 0
     paths: dict[str, list[str]] = {"outer": [], "inner": [], "median": []}

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from damier.fit.grids import PairGrid
 from damier.report.classes import ShownClasses, shown_classes
 from damier.report.grid import cut_short, pair_text, sampled_text
-from damier.report.words import LabelStyle, part_labels, percent
+from damier.report.words import LabelStyle, number, part_labels, percent
 
 MAX_PAIRS = 100
 # Grids written out on the page for readers without scripts.
@@ -18,6 +20,10 @@ _LABEL = 60
 # Numbers kept of all grids together; those of the pairs of least gain go without theirs.
 _MOST_NUMBERS = 100_000
 _LEAST_GAIN = 1e-9
+# What a cell of a numeric target holds, after its two parts.
+HELD = ("rows", "mean", "5%", "25%", "median", "75%", "95%")
+# Of a number of no more values, means are shown first.
+_FEW_VALUES = 20
 
 
 def summarize_pairs(
@@ -35,7 +41,10 @@ def summarize_pairs(
     "cells": [[first part, second part, rows of each class, ...], ...]}, ...]}``
 
     Grids are those of all pairs done, by falling gain; the last of very many are without parts and cells. Of
-    more than ten classes, cells count those that the page shows and the others together.
+    more than ten classes, cells count those that the page shows and the others together. Those of a numeric
+    target hold `HELD` in place of classes, and those of its rows and columns and of all follow: the place of
+    "all" is the number of parts. ``intervals`` are those of the target, ``information`` what the cells tell
+    of them in nats.
 
     Parameters
     ----------
@@ -90,16 +99,68 @@ def pair_grid(
     labels: LabelStyle = "plain",
 ) -> dict[str, Any]:
     """Describe the grid of a pair: the labels of its parts, and the rows of each class in its cells."""
+    cells = zip(grid.cells.parts.tolist(), grid.cells.counts.tolist(), strict=True)
+    return {
+        **_grid_parts(grid, columns, labels),
+        "cells": [[*parts, *classes.kept(counts)] for parts, counts in cells],
+    }
+
+
+def number_pair_grid(
+    grid: PairGrid,
+    columns: Mapping[str, Mapping[str, Any]] | None = None,
+    labels: LabelStyle = "plain",
+) -> dict[str, Any]:
+    """Describe the grid of a pair against a number: its parts, and the target in its cells and parts."""
+    target, (first, second) = grid.target, grid.partitions
+    assert target is not None
+    assert first.target is not None
+    assert second.target is not None
+    counts = grid.cells.counts
+    n_first, n_second = first.n_parts, second.n_parts
+    places = [
+        *grid.cells.parts.tolist(),
+        *([part, n_second] for part in range(n_first)),
+        *([n_first, part] for part in range(n_second)),
+        [n_first, n_second],
+    ]
+    rows = [counts.sum(axis=1), first.counts.sum(axis=1), second.counts.sum(axis=1), [counts.sum()]]
+    held = zip(
+        places,
+        np.concatenate(rows).tolist(),
+        [*target.means, *first.target.means, *second.target.means, target.mean],
+        [*target.quantiles, *first.target.quantiles, *second.target.quantiles, target.overall],
+        strict=True,
+    )
+    return {
+        **_grid_parts(grid, columns, labels),
+        "intervals": counts.shape[1],
+        "information": _information(counts),
+        "cells": [[*place, *held_of_number(n, mean, quantiles)] for place, n, mean, quantiles in held],
+    }
+
+
+def held_of_number(rows: int, mean: float, quantiles: Sequence[float]) -> list[float]:
+    """Return what a cell of a numeric target holds, as `HELD` names it, in six digits."""
+    return [rows, *(float(f"{value:.6g}") for value in (mean, *quantiles[1:6]))]
+
+
+def _grid_parts(
+    grid: PairGrid, columns: Mapping[str, Mapping[str, Any]] | None, labels: LabelStyle
+) -> dict[str, list[str]]:
     first, second = (
         part_labels(p, (columns or {}).get(p.name, {}).get("statistics"), labels, room=_LABEL)
         for p in grid.partitions
     )
-    cells = zip(grid.cells.parts.tolist(), grid.cells.counts.tolist(), strict=True)
-    return {
-        "first_parts": first,
-        "second_parts": second,
-        "cells": [[*parts, *classes.kept(counts)] for parts, counts in cells],
-    }
+    return {"first_parts": first, "second_parts": second}
+
+
+def _information(counts: Any) -> float:
+    """Mutual information of the rows and columns of a table, in nats."""
+    shares = counts / counts.sum()
+    apart = shares.sum(axis=1, keepdims=True) * shares.sum(axis=0)
+    held = shares > 0
+    return float((shares[held] * np.log(shares[held] / apart[held])).sum())
 
 
 def view(summary: Mapping[str, Any]) -> dict[str, Any] | None:
@@ -107,21 +168,24 @@ def view(summary: Mapping[str, Any]) -> dict[str, Any] | None:
     pairs = summary.get("pairs")
     if pairs is None:
         return None
-    classes = shown_classes(dict(summary))
     grids = pairs.get("grids") or []
     best = [grid for grid in grids if grid["gain"] > _LEAST_GAIN and "cells" in grid][:SHOWN_GRIDS]
-    return {
+    shown: dict[str, Any] = {
         **pairs,
         "gaining": [(p["first"], p["second"], pair_text(p)) for p in pairs["gaining"][:8]],
         "not_done": [f"{first} × {second}" for first, second in pairs["not_done"]],
         "sampled": sampled_text(pairs),
         "cut_short": cut_short(summary),
         "matrix": _matrix(pairs, grids, summary["variables"]) if "grids" in pairs else None,
-        "tables": [grid_table(grid, classes, default_class(classes)) for grid in best],
         "bare": sum("cells" not in grid for grid in grids),
-        "look": classes.options,
-        "first": default_class(classes),
     }
+    if summary["target"].get("type") == "number":
+        measure = number_measure(summary["target"])
+        return {**shown, "tables": [number_table(grid, measure) for grid in best], "measure": measure}
+    classes = shown_classes(dict(summary))
+    first = default_class(classes)
+    tables = [grid_table(grid, classes, first) for grid in best]
+    return {**shown, "tables": tables, "look": classes.options, "first": first}
 
 
 def default_class(classes: ShownClasses) -> int:
@@ -187,27 +251,52 @@ def grid_table(grid: Mapping[str, Any], classes: ShownClasses, j: int) -> dict[s
                 counts[row][column][1] += held[j]
     rows, own = counts[n_first][n_second]
     base = own / rows if rows else 0.0
-    lines = [
-        {"label": label, "cells": [_cell(n, of_class, base) for n, of_class in line]}
-        for label, line in zip([*grid["first_parts"], "all"], counts, strict=True)
-    ]
+    cells = [[_cell(n, of_class, base) for n, of_class in line] for line in counts]
+    return {**_table(grid, cells), "class": classes.labels[j]}
+
+
+def number_measure(target: Mapping[str, Any]) -> str:
+    """Say what is shown first of a number: its median, or its mean where medians are all alike."""
+    return "mean" if target["distinct"] <= _FEW_VALUES else "median"
+
+
+def number_table(grid: Mapping[str, Any], measure: str = "median") -> dict[str, Any]:
+    """Lay out a grid for a number: its mean or median in each cell, in each part, and in all."""
+    n_first, n_second = len(grid["first_parts"]), len(grid["second_parts"])
+    empty = {"kind": "empty", "text": "", "rows": 0}
+    cells = [[empty] * (n_second + 1) for _ in range(n_first + 1)]
+    whole, k = grid["cells"][-1][2:], HELD.index(measure)
+    for a, b, *held in grid["cells"]:
+        kind = shade(far_from_all(held[k], whole, k))
+        cells[a][b] = {"kind": kind, "text": number(held[k]), "rows": held[0]}
+    return _table(grid, cells)
+
+
+def far_from_all(value: float, whole: Sequence[float], k: int) -> float:
+    """Say how far a value is from that of all rows: 1 at their 95% quantile, -1 at their 5% quantile."""
+    away = value - whole[k]
+    room = whole[HELD.index("95%" if away > 0 else "5%")] - whole[k]
+    return float(np.sign(away)) * (abs(away / room) if room else 1.0)
+
+
+def _table(grid: Mapping[str, Any], cells: Sequence[Sequence[Mapping[str, Any]]]) -> dict[str, Any]:
+    lines = zip([*grid["first_parts"], "all"], cells, strict=True)
     return {
         "first": grid["first"],
         "second": grid["second"],
         "text": f"{signed(grid['gain'])} beyond both alone",
         "columns": [*grid["second_parts"], "all"],
-        "lines": lines,
-        "class": classes.labels[j],
+        "lines": [{"label": label, "cells": line} for label, line in lines],
     }
 
 
 def _cell(rows: int, of_class: int, base: float) -> dict[str, Any]:
     if rows == 0:
-        return {"kind": "empty", "share": "", "rows": 0}
+        return {"kind": "empty", "text": "", "rows": 0}
     share = of_class / rows
     # As far from the share of all rows as it can be, upwards or downwards, is the darkest.
     room = (1 - base) if share > base else base
-    return {"kind": shade((share - base) / room if room else 0.0), "share": percent(share), "rows": rows}
+    return {"kind": shade((share - base) / room if room else 0.0), "text": percent(share), "rows": rows}
 
 
 def island(summary: Mapping[str, Any]) -> dict[str, Any] | None:
@@ -215,23 +304,33 @@ def island(summary: Mapping[str, Any]) -> dict[str, Any] | None:
     pairs = summary.get("pairs")
     if pairs is None or not pairs.get("grids"):
         return None
-    classes, names = shown_classes(dict(summary)), pairs["tried"]
+    names, target = pairs["tried"], summary["target"]
+    of_number = target.get("type") == "number"
+    classes = None if of_number else shown_classes(dict(summary))
     place = {name: k for k, name in enumerate(names)}
     by_name = {v["name"]: v for v in summary["variables"]}
+
+    def held(part: Mapping[str, Any]) -> list[float]:
+        if classes is None:
+            return held_of_number(part["rows"], part["mean"], part["quantiles"])
+        return list(classes.kept(part["counts"]))
+
     own = []
     for name in names:
         table = by_name[name]["table"]
-        own.append([[part["label"] for part in table], [classes.kept(part["counts"]) for part in table]])
+        own.append([[part["label"] for part in table], [held(part) for part in table]])
     grids = []
     for grid in pairs["grids"]:
         a, b = place[grid["first"]], place[grid["second"]]
         parts = [grid.get("first_parts"), grid.get("second_parts")]
         # Most grids have the parts of a variable alone.
-        held = [None if labels == own[k][0] else labels for k, labels in zip((a, b), parts, strict=True)]
-        grids.append([a, b, grid["gain"], grid["level"], *held, grid.get("cells")])
+        others = [None if labels == own[k][0] else labels for k, labels in zip((a, b), parts, strict=True)]
+        known = [[grid.get("information"), grid.get("intervals")]] if of_number else []
+        grids.append([a, b, grid["gain"], grid["level"], *others, grid.get("cells"), *known])
     return {
         "names": names,
         "levels": [by_name[name]["level"] for name in names],
         "own": own,
         "grids": grids,
+        **({"all": held({"rows": summary["dataset"]["rows"], **target})} if of_number else {}),
     }

@@ -148,7 +148,9 @@ def _together(summary: Mapping[str, Any]) -> Iterator[str]:
 
 
 def best_tenth(summary: Mapping[str, Any]) -> str:
-    """Say what the best tenth holds of the rarer of two classes, by scores of rows not seen; "" if not known.
+    """Say what the best tenth holds, by scores of rows not seen; "" if not known.
+
+    Of two classes, it is about the rarer one; of several, nothing is said.
 
     >>> target = {"name": "churn", "classes": ["no", "yes"], "counts": [60, 40]}
     >>> curve = {"place": 1, "captured": [0.025 * percent for percent in range(41)] + [1.0] * 60}
@@ -156,6 +158,8 @@ def best_tenth(summary: Mapping[str, Any]) -> str:
     'Of all rows with churn yes, 25% are in the tenth that scores highest: 2.5 times as many as by chance.'
     """
     target, scores = summary["target"], summary.get("classifier", {})
+    if "regressor" in summary:
+        return _tenth_of_number(target, summary["regressor"])
     if len(target.get("counts", ())) != 2 or not scores.get("informs", True):
         return ""
     j = rarer(target["counts"])
@@ -167,6 +171,17 @@ def best_tenth(summary: Mapping[str, Any]) -> str:
                 f"highest: {10 * held:.1f} times as many as by chance."
             )
     return ""
+
+
+def _tenth_of_number(target: Mapping[str, Any], scores: Mapping[str, Any]) -> str:
+    curves = scores.get("curves")
+    if curves is None or not scores["informs"]:
+        return ""
+    said = f"The tenth of the rows that is predicted highest has a mean of {number(curves['means'][9])}"
+    said += f" (all rows: {number(target['mean'])})"
+    if curves["captured"] is None:
+        return f"{said}."
+    return f"{said} and holds {percent(curves['captured'][10])} of the total {target['name']}."
 
 
 def rarer(counts: Sequence[int]) -> int:

@@ -1,17 +1,23 @@
-"""What a model of all variables is worth: curves by class, and the section of the page on them."""
+"""What a model of all variables is worth: curves by class or of a number, and their section of the page."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
+from damier.report.axis import Axis, short
 from damier.report.classes import shown_classes
 from damier.report.grid import sampled_text
 from damier.report.pairs import default_class
+from damier.report.words import number
 
 # The curves' own units.
 SIDE = 240
 _TOP = 10
+_MOST_TICKS = 6
 
 
 def at_top(
@@ -52,7 +58,9 @@ def at_top(
 
 
 def view(summary: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Lay out the scores and the curves; None where no classifier was scored."""
+    """Lay out the scores and the curves; None where no model was scored."""
+    if "regressor" in summary:
+        return _number_view(summary)
     scores = summary.get("classifier")
     if scores is None:
         return None
@@ -84,7 +92,6 @@ def view(summary: Mapping[str, Any]) -> dict[str, Any] | None:
         "drawn": drawn,
         "look": [option for j, option in zip(classes.places, classes.options, strict=False) if j in curves],
         "first": [j for j in classes.places if j in curves].index(place) if drawn else 0,
-        "side": SIDE,
         "top": _TOP,
     }
 
@@ -116,7 +123,9 @@ def _path(points: list[tuple[float, float]]) -> str:
 
 
 def island(summary: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Return the curves for the script, by the places of the page's classes."""
+    """Return the curves for the script, by the places of the page's classes, or those of a number."""
+    if "regressor" in summary:
+        return _number_island(summary)
     scores = summary.get("classifier", {})
     if not scores.get("curves") or scores.get("informs") is False:
         return None
@@ -135,4 +144,158 @@ def island(summary: Mapping[str, Any]) -> dict[str, Any] | None:
             ]
             for j in classes.places
         ],
+    }
+
+
+# ----- of a number
+
+
+def number_at_top(
+    summary: Mapping[str, Any], percent: int, *, cost: float = 0.0, benefit: float = 0.0
+) -> dict[str, float | None]:
+    """Say what the rows that are predicted highest hold of a number.
+
+    Parameters
+    ----------
+    summary : dict
+        With the curves of the number.
+    percent : int
+        How much of the rows is taken, from 0 to 100.
+    cost, benefit : float
+        What each row taken costs, and each unit of the number brings.
+
+    Returns
+    -------
+    dict
+        ``rows`` taken, ``mean`` of the number over them, the ``share`` of its total that they hold, ``lift``,
+        how many times more than as many of all rows, both None where numbers are negative, and ``money``.
+    """
+    curves = summary["regressor"]["curves"]
+    rows = percent * summary["dataset"]["rows"] / 100
+    mean = curves["means"][max(percent, 1) - 1]
+    share = None if curves["captured"] is None else curves["captured"][percent]
+    return {
+        "rows": rows,
+        "mean": mean,
+        "share": share,
+        "lift": None if share is None else (100 * share / percent if percent else 0.0),
+        "money": rows * (benefit * mean - cost),
+    }
+
+
+def _number_view(summary: Mapping[str, Any]) -> dict[str, Any]:
+    scores = summary["regressor"]
+    drawn = None
+    if scores["informs"] and "curves" in scores:
+        drawn = {**draw_number(scores["curves"]), **number_at_top(summary, _TOP)}
+    return {"scores": scores, "sampled": sampled_text(scores), "drawn": drawn, "top": _TOP}
+
+
+def draw_number(curves: Mapping[str, Any]) -> dict[str, Any]:
+    """Draw the curves of a number, each in a square of `SIDE` units, with the ticks of its axes.
+
+    The curve of gains has the shares of the rows and of the total, or the means where there is none; that of
+    predictions the means of tenths of the rows, and the quantiles observed in them; that of errors the errors
+    and the shares of the rows that err less; that of calibration the shares asked for and observed.
+    """
+    captured, bins = curves["captured"], curves["calibration"]
+    means = _means_axis(curves)
+    if captured is None:
+        gains = [(k / 100, means.place(mean) / 100) for k, mean in enumerate(curves["means"], 1)]
+    else:
+        gains = [(k / 100, share) for k, share in enumerate(captured)]
+    ends = [value for one in bins for value in (one["predicted"], one["quantiles"][0], one["quantiles"][-1])]
+    least = min(observed for _, observed in curves["drawn"])
+    both = _spread_axis(min(ends), max(ends), min(least, *ends))
+
+    def place(value: float) -> float:
+        return both.place(value) / 100
+
+    def bars(low: int, high: int) -> str:
+        return "".join(
+            _path([(place(one["predicted"]), place(one["quantiles"][k])) for k in (low, high)])
+            for one in bins
+        )
+
+    seen = [
+        (place(x), place(y))
+        for x, y in curves["drawn"]
+        if both.low <= x <= both.high and both.low <= y <= both.high
+    ]
+    furthest = max(curves["plain_errors"][-4], curves["errors"][-4])
+    errors = _spread_axis(0.0, furthest, 0.0)
+
+    def erring(quantiles: Sequence[float]) -> str:
+        at = np.linspace(0.0, 1.0, len(quantiles))
+        shares = np.interp(at * errors.high, quantiles, at)
+        return _path(list(zip(at.tolist(), shares.tolist(), strict=True)))
+
+    return {
+        "gains": _path(gains),
+        "best": None if captured is None else _path([(k / 100, y) for k, y in enumerate(curves["best"])]),
+        "gain_ticks": None if captured is not None else _ticks(means),
+        "dot": f"{SIDE * (1 - gains[_TOP if captured is not None else _TOP - 1][1]):.4g}",
+        "seen": "".join(f"M{SIDE * x:.3g} {SIDE * (1 - y):.3g}h0" for x, y in seen),
+        "outer": bars(0, 4),
+        "inner": bars(1, 3),
+        "predicted": _path([(place(one["predicted"]), place(one["observed"])) for one in bins]),
+        "points": [
+            (
+                f"{SIDE * place(one['predicted']):.4g}",
+                f"{SIDE * (1 - place(one['observed'])):.4g}",
+                f"{number(one['predicted'])} predicted, {number(one['observed'])} observed on average, nine "
+                f"tenths {number(one['quantiles'][0])} to {number(one['quantiles'][-1])}",
+            )
+            for one in bins
+        ],
+        "ticks": _ticks(both),
+        "log": both.is_log,
+        "errors": erring(curves["errors"]),
+        "plain_errors": erring(curves["plain_errors"]),
+        "error_ticks": _ticks(errors),
+        "calibration": _path([(0.0, 0.0), *map(tuple, curves["below"]), (1.0, 1.0)]),
+        "below": [
+            (f"{SIDE * asked:.4g}", f"{SIDE * (1 - found):.4g}", asked, found)
+            for asked, found in curves["below"]
+        ],
+    }
+
+
+def _means_axis(curves: Mapping[str, Any]) -> Axis:
+    """Return the axis of the means of the rows predicted highest; it is not logarithmic."""
+    low, high = min(curves["means"]), max(curves["means"])
+    return _spread_axis(low, high, -math.inf)
+
+
+def _spread_axis(low: float, high: float, least: float) -> Axis:
+    """Make an axis, also where there is a single value."""
+    if low < high:
+        return Axis(low, high, least)
+    apart = max(abs(low) / 10, 1e-9)
+    return Axis(low - apart, low + apart, -math.inf)
+
+
+def _ticks(axis: Axis) -> list[tuple[float, str]]:
+    """Place ticks, no more than there is room for."""
+    ticks = axis.ticks()
+    if len(ticks) > _MOST_TICKS:
+        ticks = ticks[:: -(-len(ticks) // _MOST_TICKS)]
+    return [(round(SIDE * axis.place(tick) / 100, 2), short(tick)) for tick in ticks]
+
+
+def _number_island(summary: Mapping[str, Any]) -> dict[str, Any] | None:
+    scores = summary["regressor"]
+    if not scores["informs"] or "curves" not in scores:
+        return None
+    curves = scores["curves"]
+    axis = _means_axis(curves)
+    return {
+        "rows": summary["dataset"]["rows"],
+        "mean": summary["target"]["mean"],
+        "means": [float(f"{mean:.6g}") for mean in curves["means"]],
+        **(
+            {"axis": [axis.low, axis.high]}
+            if curves["captured"] is None
+            else {"captured": curves["captured"]}
+        ),
     }

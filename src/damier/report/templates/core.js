@@ -11,7 +11,8 @@
 // draw(tag, attributes, ...children)   the same for SVG
 // sum(numbers), bold(text)
 // on(element, "input click", hear)   listens
-// count(n), share(p)  numbers as the rest of the page writes them: 1,234 and 26%, <1%, >99%
+// count(n), share(p), figure(x)  numbers as the rest of the page writes them: 1,234; 26%, <1%, >99%; about four digits
+// step(value)         the class of a shade, of a value from -1 to 1
 // state.get(key), state.set(key, text or "")   the view, kept in the address (#variable=age&sort=-level)
 // state.on(keys, show)  calls show() now if the address has one of the keys, and whenever the address of one of
 //                     them is changed by hand, by a link or by going back
@@ -46,6 +47,16 @@ const SVG = ["http:", "", "www.w3.org", "2000", "svg"].join("/"); // names a lan
 const draw = (tag, attributes, ...children) => fill(document.createElementNS(SVG, tag), attributes, children);
 const count = (n) => n.toLocaleString("en");
 const share = (p) => (p > 0 && p < 0.01 ? "<1%" : p > 0.99 && p < 1 ? ">99%" : `${Math.round(100 * p)}%`);
+
+const figure = (x) => {
+  const size = Math.abs(x), far = size >= 1e10 || (size > 0 && size < 1e-4);
+  const text = far ? x.toExponential(3).replace(/\.?0+e/, "e").replace(/(e.)(\d)$/, "$10$2") : size >= 1000 ? count(Math.round(x)) : String(+x.toPrecision(4));
+  return text.replace(/^-/, "−");
+};
+const step = (value) => {
+  const far = Math.abs(value);
+  return far > 1e-3 ? (value > 0 ? "p" : "m") + Math.min(4, Math.round(4 * Math.min(1, far) + 0.49)) : "z";
+};
 
 // ----- the view in the address
 const read = () => new URLSearchParams(location.hash.includes("=") ? location.hash.slice(1) : "");

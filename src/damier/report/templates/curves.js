@@ -8,27 +8,36 @@ part("curves", () => {
   const line = (id, points) => $(id).setAttribute("d", `M${points.map((one) => at(one).join(" ")).join("L")}`);
   const put = (circle, point) => { const [x, y] = at(point); circle.setAttribute("cx", x); circle.setAttribute("cy", y); return circle; };
 
-  // What the top percents of the rows hold of the class looked at.
+  // What the top percents of the rows hold of the class looked at, or of a number.
   const now = () => {
+    if (held.means) return { name: data.target, tops: [held.means[0], ...held.means].map((mean, k) => {
+      const rows = (k * held.rows) / 100, part = held.captured?.[k], brought = Number(benefit.value) * rows * mean, spent = Number(cost.value) * rows;
+      return { mean, rows, part, lift: k ? (100 * part) / k : 0, brought, spent, money: brought - spent };
+    }) };
     const j = data.shown.indexOf(Number(look.value)), [auc, captured, bins] = held.curves[j], of = held.counts[j], q = of / held.rows;
     return { name: data.classes[j], auc, bins, q, tops: captured.map((share, k) => {
       const rows = (k * held.rows) / 100, brought = Number(benefit.value) * share * of, spent = Number(cost.value) * rows;
-      return { share, rows, found: share * of, lift: k ? (100 * share) / k : 0, others: (k / 100 - q * share) / (1 - q || 1), brought, spent, money: brought - spent };
+      return { part: share, rows, found: share * of, lift: k ? (100 * share) / k : 0, others: (k / 100 - q * share) / (1 - q || 1), brought, spent, money: brought - spent };
     }) };
   };
   const show = () => {
-    const { name, auc, bins, q, tops } = now(), k = Number(top.value), { share: part, rows, found, lift, others, brought, spent, money } = tops[k];
-    line("curve-gains", tops.map((one, i) => [i / 100, one.share]));
-    line("curve-best", [[0, 0], [q, 1], [1, 1]]);
-    line("curve-roc", tops.map((one) => [one.others, one.share]));
-    line("curve-calibration", bins);
+    const { name, auc, bins, q, tops } = now(), k = Number(top.value), { part, mean, rows, found, lift, others, brought, spent, money } = tops[k];
+    if (bins) {
+      line("curve-gains", tops.map((one, i) => [i / 100, one.part]));
+      line("curve-best", [[0, 0], [q, 1], [1, 1]]);
+      line("curve-roc", tops.map((one) => [one.others, one.part]));
+      line("curve-calibration", bins);
+      $("curve-points").replaceChildren(...bins.map(([x, y]) => put(draw("circle", { class: "dot", r: 3.5 }, draw("title", {}, `${(100 * x).toFixed(1)}% predicted, ${(100 * y).toFixed(1)}% observed`)), [x, y])));
+      put($("roc-dot"), [others, part]);
+      $("curve-auc").textContent = auc.toFixed(3);
+      $("worth-words").replaceChildren(`The ${k}% of the rows that are most probably `, bold(name), " hold ", bold(share(part)), ` of them: ${count(Math.round(found))} of ${count(Math.round(rows))} rows, `, bold(lift.toFixed(2)), " times as many as among all.");
+    } else {
+      const average = ` (all rows: ${figure(held.mean)}).`;
+      $("worth-words").replaceChildren(`The ${k}% of the rows that are predicted highest `, ...(held.axis ? ["have a mean of ", bold(figure(mean)), average] : ["hold ", bold(share(part)), ` of the total ${name}, `, bold(lift.toFixed(2)), " times as much as by chance: ", bold(figure(mean)), ` on average${average}`]));
+    }
     line("curve-mark", [[k / 100, 1], [k / 100, 0]]);
-    $("curve-points").replaceChildren(...bins.map(([x, y]) => put(draw("circle", { class: "dot", r: 3.5 }, draw("title", {}, `${(100 * x).toFixed(1)}% predicted, ${(100 * y).toFixed(1)}% observed`)), [x, y])));
-    put($("curve-dot"), [k / 100, part]);
-    put($("roc-dot"), [others, part]);
-    $("curve-auc").textContent = auc.toFixed(3);
+    put($("curve-dot"), [k / 100, held.axis ? (mean - held.axis[0]) / (held.axis[1] - held.axis[0]) : part]);
     $("top-at").textContent = `${k}%`;
-    $("worth-words").replaceChildren(`The ${k}% of the rows that are most probably `, bold(name), " hold ", bold(share(part)), ` of them: ${count(Math.round(found))} of ${count(Math.round(rows))} rows, `, bold(lift.toFixed(2)), " times as many as among all.");
     top.setAttribute("aria-valuetext", $("worth-words").textContent);
     const most = tops.reduce((a, one, i) => (one.money > tops[a].money ? i : a), 0), asked = brought || spent || tops[100].brought || tops[100].spent;
     $("worth-money").replaceChildren(...(asked ? ["They are worth ", bold(amount(money)), `: ${amount(brought)} brought, ${amount(spent)} spent. The most is ${amount(tops[most].money)}, at the top ${most}%.`] : []));
@@ -56,7 +65,7 @@ part("curves", () => {
   chart.classList.add("handle");
   panel(box, {
     name: () => `${data.name}-${now().name}-curves`,
-    table: () => [["top percent", "rows", "captured", "share captured", "lift", "share of the others", "money"], ...now().tops.map((one, k) => [k, one.rows, one.found, one.share, one.lift, one.others, one.money])],
+    table: () => (held.means ? [["top percent", "rows", "mean", "share of the total", "money"], ...now().tops.map((one, k) => [k, one.rows, one.mean, one.part ?? "", one.money])] : [["top percent", "rows", "captured", "share captured", "lift", "share of the others", "money"], ...now().tops.map((one, k) => [k, one.rows, one.found, one.part, one.lift, one.others, one.money])]),
   });
   on(document, "looked", show);
   const linked = () => {

@@ -26,7 +26,6 @@ part("row", () => {
   const isPart = (one) => typeof one === "number";
 
   const chance = (p) => (p < 0.0005 ? "<0.1%" : p > 0.9995 ? ">99.9%" : `${(100 * p).toFixed(1)}%`);
-  const figure = (x) => x.toLocaleString("en", { maximumSignificantDigits: 4 }).replace("-", "−");
   const predict = (evidence) => {
     const scores = prior.map((x, j) => x + sum(evidence.map((one) => (one ? one[j] : 0)))), raised = scores.map((x) => Math.exp(x - Math.max(...scores))), total = sum(raised);
     return raised.map((x, j) => (means ? held.reserve * Math.exp(prior[j]) + ((1 - held.reserve) * x) / total : x / total));

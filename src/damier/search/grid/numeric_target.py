@@ -7,7 +7,6 @@ cells of a grid as parts, the target cut anew.
 from __future__ import annotations
 
 import itertools
-import math
 import threading
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
@@ -41,6 +40,8 @@ _STARTS = (4, 12)
 # Most turns from one start, and without effort.
 _MOST_TURNS = 8
 _QUICK_TURNS = 2
+# Equal-frequency intervals of the target that a pair is searched against, beside those of its variables.
+_PAIR_INTERVALS = 4
 _LEAST_GAIN = 1e-7
 
 
@@ -157,6 +158,24 @@ def _grid(
     return GridWithTarget(FoundGrid(cost, parts, cells, counts), starts, cost, null_cost, 0)
 
 
+class NumberPair(NamedTuple):
+    """What a pair of variables was judged by.
+
+    Attributes
+    ----------
+    level : float
+        Of the grid, or of one of the variables alone where that is higher.
+    parts : tuple of two int32 arrays
+        Part of each value of both variables in the cheapest grid that crosses them, else alone.
+    target_starts : int64 array
+        First distinct value of each interval of the target.
+    """
+
+    level: float
+    parts: tuple[CodeArray, CodeArray]
+    target_starts: IntArray
+
+
 class NumberPairs:
     """Levels of variables and of pairs of variables against a numeric target.
 
@@ -187,8 +206,11 @@ class NumberPairs:
         self.own[k] = found
         return max(0.0, 1.0 - found.cost / found.null_cost)
 
-    def pair(self, a: int, b: int) -> float:
-        """Return the level of a pair, both partitioned alone before.
+    def pair(self, a: int, b: int, *, glance: bool = False) -> NumberPair:
+        """Search a pair, both partitioned alone before.
+
+        At a glance one start is made, against four intervals of the target: those of each variable need it
+        partitioned against them first, which takes most of the time.
 
         Raises
         ------
@@ -199,27 +221,45 @@ class NumberPairs:
         null = np.array([[self.target.total]])
         # Both variables are priced, the target once; choosing variables is free.
         null_cost = own[0].null_cost + own[1].null_cost - _target_price(null)
-        cuts = [one.target_starts for one in own] + [equal_blocks(self.target.sizes, 4)]
-        costs = [self._cost(a, b, starts) for starts in _distinct(cuts)]
+        cuts = [] if glance else [one.target_starts for one in own]
+        cuts.append(equal_blocks(self.target.sizes, _PAIR_INTERVALS))
+        found = [self._crossed(a, b, starts, 1 if glance else None) for starts in _distinct(cuts)]
+        alone = [1.0 - one.cost / one.null_cost for one in own]
         if min(len(one.counts) for one in own) > 1:
-            costs.append(self._cross_cost(a, b, own))
-        return max(
-            0.0, *(1.0 - one.cost / one.null_cost for one in own), *(1.0 - c / null_cost for c in costs)
-        )
+            found.append(self._cross(a, b, own))
+        grids = [one for one in found if one is not None]
+        if not grids:
+            parts = own[0].parts.astype(np.int32), own[1].parts.astype(np.int32)
+            return NumberPair(max(0.0, *alone), parts, own[alone[1] > alone[0]].target_starts)
+        cost, parts, starts = min(grids, key=lambda one: one[0])
+        return NumberPair(max(0.0, *alone, 1.0 - cost / null_cost), parts, starts)
 
-    def _cost(self, a: int, b: int, starts: IntArray) -> float:
-        """Cost of the best grid of two variables against the target's intervals, if it crosses both."""
+    def _crossed(
+        self, a: int, b: int, starts: IntArray, n_starts: int | None
+    ) -> tuple[float, tuple[CodeArray, CodeArray], IntArray] | None:
+        """Search the best grid against the target's intervals; None if it does not cross both variables."""
         classes, n_classes, price, alone = self._intervals(starts)
         for k in (a, b):
             if k not in alone:
                 alone[k] = search_alone(self.axes[k], classes, n_classes)
         whole = np.bincount(classes, minlength=n_classes)[None]
-        axes, by_itself = [self.axes[a], self.axes[b]], [alone[a], alone[b]]
         _, cost, parts = search_pair(
-            axes, by_itself, classes, n_classes, effort=self.effort, seed=self.seed, run=self.run
+            [self.axes[a], self.axes[b]],
+            [alone[a], alone[b]],
+            classes,
+            n_classes,
+            effort=self.effort,
+            n_starts=n_starts,
+            seed=self.seed,
+            run=self.run,
         )
         choosing = grid_cost(whole, 2) - float(part_costs(whole).sum()) + float(log_binomial(3, 2))
-        return math.inf if parts is None else cost - choosing + price
+        return None if parts is None else (cost - choosing + price, parts, starts)
+
+    def quarters(self) -> tuple[CodeArray, int]:
+        """Return the intervals of as many rows each that every pair is searched against, as classes."""
+        classes, n_classes, _, _ = self._intervals(equal_blocks(self.target.sizes, _PAIR_INTERVALS))
+        return classes, n_classes
 
     def _intervals(self, starts: IntArray) -> tuple[CodeArray, int, float, dict[int, Alone]]:
         with self._lock:
@@ -230,16 +270,18 @@ class NumberPairs:
                 self._against[key] = intervals, len(starts), _target_price(sizes), {}
             return self._against[key]
 
-    def _cross_cost(self, a: int, b: int, own: tuple[JointPartition, JointPartition]) -> float:
-        """Cost of the cross of both partitions, the target cut anew."""
-        parts = {k: one.parts.astype(np.int32) for k, one in zip((a, b), own, strict=True)}
-        cells, rows = cells_of_rows(self.axes, parts, len(self.target.codes))
+    def _cross(
+        self, a: int, b: int, own: tuple[JointPartition, JointPartition]
+    ) -> tuple[float, tuple[CodeArray, CodeArray], IntArray]:
+        """Cross both partitions, the target cut anew."""
+        first, second = (one.parts.astype(np.int32) for one in own)
+        cells, rows = cells_of_rows(self.axes, {a: first, b: second}, len(self.target.codes))
         starts = intervals_for_parts(self.target, cells, len(rows), own[0].target_starts)
         counts = counts_by_interval(self.target, cells, len(rows), starts)
         priors = sum(
             one.cost - _target_price(one.counts) - float(part_costs(one.counts).sum()) for one in own
         )
-        return priors + _target_price(counts) + float(part_costs(counts).sum())
+        return priors + _target_price(counts) + float(part_costs(counts).sum()), (first, second), starts
 
 
 def _target_price(counts: IntArray) -> float:
