@@ -99,7 +99,7 @@ def read(file: Path, *, quiet: bool = False, **options: Any) -> Table:
     **options
         Those of :func:`damier.intake.read_file`; the names of columns as one text with commas between.
     """
-    held = _stat(file)
+    held = look_up(file)
     if held is None:
         raise stop(f"no file {str(file)!r}{_meant(file)}", WRONG_COMMAND)
     if stat.S_ISDIR(held.st_mode):
@@ -189,7 +189,7 @@ def data_problems() -> Iterator[None]:
         raise stop("stopped before anything was written", STOPPED) from None
 
 
-def _stat(path: Path) -> os.stat_result | None:
+def look_up(path: Path) -> os.stat_result | None:
     """Look a file up; None if there is none, and stop at a name that the system refuses."""
     try:
         return path.stat()
@@ -215,10 +215,10 @@ def check_outputs(inputs: Sequence[Path | None], outputs: Sequence[Path | None])
     for path in outputs:
         if path is None:
             continue
-        held = _stat(path)
+        held = look_up(path)
         if held is not None and stat.S_ISDIR(held.st_mode):
             raise stop(f"{str(path)!r} is a folder: name a file in it", WRONG_COMMAND)
-        folder = _stat(path.parent)
+        folder = look_up(path.parent)
         if folder is None or not stat.S_ISDIR(folder.st_mode):
             raise stop(f"there is no folder {str(path.parent)!r} to write {path.name!r} into", WRONG_COMMAND)
         if held is None or stat.S_ISREG(held.st_mode):  # a terminal or a pipe may take several outputs
@@ -238,7 +238,7 @@ def _files(path: Path) -> list[Path]:
 
 def _same(path: Path, held: os.stat_result | None, other: Path) -> bool:
     """Find out whether two paths are one file, or would be once written."""
-    found = _stat(other)
+    found = look_up(other)
     if held is not None and found is not None:
         return os.path.samestat(held, found)
     return os.path.normcase(os.path.realpath(path)) == os.path.normcase(os.path.realpath(other))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import glob
+import stat
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -19,6 +20,7 @@ from damier.commands.common import (
     check_outputs,
     column_name,
     data_problems,
+    look_up,
     note,
     read,
     reading_options,
@@ -172,11 +174,13 @@ def _check_output(model: Path, files: list[Path], out: Path) -> None:
     """Stop before the work if the output has nowhere to go or would replace something."""
     if out.suffix:
         check_outputs((model, *files), (out,))
-    elif out.is_dir() and any(out.iterdir()):
-        raise stop(f"the folder {str(out)!r} is not empty: name a new one", WRONG_COMMAND)
-    elif out.exists() and not out.is_dir():
+        return
+    held, above = look_up(out), look_up(out.absolute().parent)
+    if held is not None and not stat.S_ISDIR(held.st_mode):
         raise stop(f"{str(out)!r} is a file: name a new folder, or a .csv or .parquet file", WRONG_COMMAND)
-    elif not out.absolute().parent.is_dir():
+    if held is not None and any(out.iterdir()):
+        raise stop(f"the folder {str(out)!r} is not empty: name a new one", WRONG_COMMAND)
+    if above is None or not stat.S_ISDIR(above.st_mode):
         raise stop(f"there is no folder {str(out.parent)!r} to make {out.name!r} in", WRONG_COMMAND)
 
 
