@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
+from damier import explore
 from damier.report import render_page
+from damier.report.words import percent
 from tests.hostile.pages import MARKS
 
 from .conftest import made_summary
@@ -56,6 +59,64 @@ def test_the_sample_fits_a_phone(open_page, sample_page):
     page = open_page(sample_page, viewport=PHONE)
     page.get_by_role("button", name="Open all").click()
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
+
+
+@pytest.mark.parametrize("of_number", [False, True], ids=["classes", "number"])
+def test_very_long_names_need_no_scrolling_sideways(open_page, of_number):
+    rng = np.random.default_rng(0)
+    x = rng.random((2, 400))
+    X = {"withoutanyspace" * 15: x[0], "with many words " * 15: np.where(x[1] > 0.5, "v" * 200, "w " * 90)}
+    y = (x[0] > 0.5) ^ (x[1] > 0.5)
+    if of_number:
+        found = explore(X, y + rng.random(400), target_name="target_" * 15, grid_seconds=60)
+    else:
+        found = explore(X, np.where(y, "n" * 120, "m " * 80), target_name="target_" * 15, grid_seconds=60)
+    for viewport in ({"width": 1200, "height": 900}, PHONE):
+        page = open_page(render_page(found.to_dict()), viewport=viewport)
+        page.get_by_role("button", name="Open all").click()
+        assert page.locator("#rules-table").is_visible()
+        assert page.evaluate("document.documentElement.scrollWidth") <= viewport["width"]
+        # The last column of the rules is within reach as well.
+        table, panel = (page.locator(place).bounding_box() for place in ("#rules-table", "#rules-panel"))
+        assert table["width"] <= panel["width"] + 1
+
+
+def test_words_from_right_to_left_leave_numbers_in_place(open_page):
+    rng = np.random.default_rng(0)
+    x = rng.random(600)
+    name, yes, no = "\u05d2\u05d9\u05dc", "\u05db\u05df", "\u05dc\u05d0"
+    found = explore({name: x}, np.where((x > 0.4) ^ (rng.random(600) < 0.1), yes, no), grid_seconds=0)
+    page = open_page(render_page(found.to_dict()))
+    # Name, sign and number stand from left to right.
+    places = page.evaluate(
+        """(name) => {
+            const node = [...document.querySelectorAll(".words p")].map((p) => p.firstChild)
+                .find((node) => node.data.includes("\u2264"));
+            const at = node.data.indexOf("\u2264"), range = document.createRange();
+            return [node.data.lastIndexOf(name, at), at, at + 2].map((k) => {
+                range.setStart(node, k); range.setEnd(node, k + 1);
+                return range.getBoundingClientRect().left;
+            });
+        }""",
+        name,
+    )
+    assert places == sorted(places)
+
+
+def test_rules_of_a_hundred_classes_name_a_class(open_page):
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 60, 6000)
+    X = {"a": y + rng.normal(0, 1, 6000), "b": y % 7 + rng.normal(0, 1, 6000)}
+    found = explore(X, np.char.add("kind ", y.astype(str)), grid_seconds=60, classifier=False).to_dict()
+    counts = np.array([rule["counts"] for rule in found["grid"]["rules"]])
+    rise = counts - counts.sum(axis=1, keepdims=True) * np.array(found["target"]["counts"]) / 6000
+    named = [found["target"]["classes"][j] for j in rise.argmax(axis=1)]
+    shares = counts[np.arange(len(counts)), rise.argmax(axis=1)] / counts.sum(axis=1)
+    expected = [f"{name} {percent(share)}" for name, share in zip(named, shares, strict=True)]
+    for scripts in (False, True):
+        page = open_page(render_page(found), java_script_enabled=scripts)
+        shown = page.locator("#rules-table tbody td:nth-child(4)").all_text_contents()
+        assert shown[:20] == expected[:20]
 
 
 def test_tab_reaches_every_control(open_page, sample_page):

@@ -30,7 +30,7 @@ from damier.report.scripts import compact
 from damier.report.sentences import rarer
 from damier.report.summary import Summary
 from damier.report.variables import MAX_PARTS, column_view, part_view
-from damier.report.words import number, percent
+from damier.report.words import isolated, number, percent
 
 # In the order of the page; each has a view for its template and an island for the scripts, or None.
 SECTIONS = {"pairs": pairs, "rules": rules, "worth": worth, "row": scorer}
@@ -122,6 +122,7 @@ def page_environment() -> Environment:
     environment.filters["percent"] = percent
     environment.filters["sha256"] = _sha256
     environment.filters["figure"] = number
+    environment.filters["isolated"] = isolated
     return environment
 
 

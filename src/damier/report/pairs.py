@@ -23,7 +23,7 @@ _LEAST_GAIN = 1e-9
 # What a cell of a numeric target holds, after its two parts.
 HELD = ("rows", "mean", "5%", "25%", "median", "75%", "95%")
 # Of a number of no more values, means are shown first.
-_FEW_VALUES = 20
+FEW_VALUES = 20
 
 
 def summarize_pairs(
@@ -257,7 +257,7 @@ def grid_table(grid: Mapping[str, Any], classes: ShownClasses, j: int) -> dict[s
 
 def number_measure(target: Mapping[str, Any]) -> str:
     """Say what is shown first of a number: its median, or its mean where medians are all alike."""
-    return "mean" if target["distinct"] <= _FEW_VALUES else "median"
+    return "mean" if target["distinct"] <= FEW_VALUES else "median"
 
 
 def number_table(grid: Mapping[str, Any], measure: str = "median") -> dict[str, Any]:

@@ -137,8 +137,7 @@ def view(summary: Mapping[str, Any]) -> dict[str, Any] | None:
     if grid is None:
         return None
     classes = shown_classes(dict(summary))
-    of_all = classes.kept(classes.counts)
-    rules = [_rule(rule, grid["variables"], classes, of_all) for rule in grid["rules"]]
+    rules = [_rule(rule, grid["variables"], classes) for rule in grid["rules"]]
     shown = rules[:SHOWN_RULES]
     # Where pairs were sought as well, their section says it of both.
     said = cut_short(summary) if summary.get("pairs") is None else ""
@@ -155,11 +154,9 @@ def _rule(
     rule: Mapping[str, Any],
     variables: Sequence[Mapping[str, Any]],
     classes: ShownClasses,
-    of_all: Sequence[int],
 ) -> dict[str, Any]:
-    counts, rows = classes.kept(rule["counts"]), rule["rows"]
-    j = rule_class(counts, of_all)
-    share, base = counts[j] / rows, of_all[j] / max(sum(of_all), 1)
+    rows, (name, count, of_class) = rule["rows"], _speaks_of(rule, classes)
+    counts, share, base = classes.kept(rule["counts"]), count / rows, of_class / max(sum(classes.counts), 1)
     cell = rule.get("cell")
     if cell is None:  # a summary of an older version
         words = [f"{v['name']} in {label}" for v, label in zip(variables, rule["parts"], strict=True)]
@@ -171,11 +168,17 @@ def _rule(
         "counts": counts,
         "bars": class_bars(counts),
         "main": classes.main(rule["counts"]),
-        "class": classes.labels[j],
+        "class": name,
         "share": share,
         "lift": share / base if base else 0.0,
-        "certainty": certainty(counts[j], rows),
+        "certainty": certainty(count, rows),
     }
+
+
+def _speaks_of(rule: Mapping[str, Any], classes: ShownClasses) -> tuple[str, int, int]:
+    """Name the class that a rule speaks of, also one without a colour; its rows in the cell, and in all."""
+    j = rule_class(rule["counts"], classes.counts)
+    return classes.names[j].removesuffix(":"), rule["counts"][j], classes.counts[j]
 
 
 def island(summary: Mapping[str, Any]) -> dict[str, Any] | None:
@@ -192,5 +195,14 @@ def island(summary: Mapping[str, Any]) -> dict[str, Any] | None:
         medians = [[rule["cell"], rule["rows"], rule["quantiles"][3]] for rule in grid["rules"]]
         return {**held, "rules": medians}
     classes = shown_classes(dict(summary))
-    counts = [[rule["cell"], rule["rows"], classes.kept(rule["counts"])] for rule in grid["rules"]]
+    counts = [
+        # Where some classes have no colour of their own, the one that a rule speaks of may be one of them.
+        [
+            rule["cell"],
+            rule["rows"],
+            classes.kept(rule["counts"]),
+            *([_speaks_of(rule, classes)] if classes.n_others else []),
+        ]
+        for rule in grid["rules"]
+    ]
     return {**held, "all": classes.kept(classes.counts), "rules": counts}

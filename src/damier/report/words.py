@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any, Literal
@@ -133,6 +134,20 @@ def some_of(names: Sequence[str], most: int = 5) -> str:
     """
     listed = ", ".join(shortened(name, 60) for name in names[:most])
     return listed if len(names) <= most else f"{listed} and {len(names) - most:,} more"
+
+
+# Letters that are written from right to left, and words of them.
+_LETTER = "[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]"
+_RIGHT_TO_LEFT = re.compile(f"{_LETTER}+(?:[ _.'-]{{1,3}}{_LETTER}+)*")
+
+
+def isolated(text: str) -> str:
+    """Keep words that are written from right to left from turning the numbers and signs beside them.
+
+    >>> isolated("age ≤ 3"), [hex(ord(c)) for c in isolated("\u05d0 \u05d1 ≤ 3")[:5]]
+    ('age ≤ 3', ['0x2068', '0x5d0', '0x20', '0x5d1', '0x2069'])
+    """
+    return _RIGHT_TO_LEFT.sub("\u2068\\g<0>\u2069", text)
 
 
 def number(value: float) -> str:

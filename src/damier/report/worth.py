@@ -11,7 +11,7 @@ import numpy as np
 from damier.report.axis import Axis, short
 from damier.report.classes import shown_classes
 from damier.report.grid import sampled_text
-from damier.report.pairs import default_class
+from damier.report.pairs import FEW_VALUES, default_class
 from damier.report.words import number
 
 # The curves' own units.
@@ -188,6 +188,8 @@ def _number_view(summary: Mapping[str, Any]) -> dict[str, Any]:
     drawn = None
     if scores["informs"] and "curves" in scores:
         drawn = {**draw_number(scores["curves"]), **number_at_top(summary, _TOP)}
+        # Very many rows equal a quantile then, and no share of them lies below it.
+        drawn["continuous"] = summary["target"]["distinct"] > FEW_VALUES
     return {"scores": scores, "sampled": sampled_text(scores), "drawn": drawn, "top": _TOP}
 
 

@@ -3,16 +3,16 @@ part("rules", () => {
   const held = data.rules, table = $("rules-table"), above = $("class"), more = $("rules-every"), hidden = $("rules-hidden");
   if (!held || !table) return;
   const [body, later] = table.tBodies, heads = [...table.tHead.rows[0].cells], FEW = body.rows.length;
-  const lines = [...body.rows, ...(later ? later.rows : [])].map((row, i) => { const [cell, rows, value] = held.rules[i]; return { row, i, cell, rows, value, median: value, words: row.cells[0].textContent }; });
+  const lines = [...body.rows, ...(later ? later.rows : [])].map((row, i) => { const [cell, rows, value, speaksOf] = held.rules[i]; return { row, i, cell, rows, value, speaksOf, median: value, words: row.cells[0].textContent }; });
 
   const measure = (line) => {
-    const { rows, value, row } = line, total = sum(held.all), rise = value.map((n, j) => n - (rows * held.all[j]) / total);
+    const { rows, value, row, speaksOf } = line, total = sum(held.all), rise = value.map((n, j) => n - (rows * held.all[j]) / total);
     const asked = above.value ? data.shown.indexOf(Number(above.value)) : -1, j = asked < 0 ? rise.indexOf(Math.max(...rise)) : asked;
     // The share that the class has at least, 95% sure: the lower end of Wilson's interval.
-    const p = value[j] / rows, z = 1.6448536269514722 ** 2 / rows;
-    line.lift = p / (held.all[j] / total);
+    const [name, n, of] = (asked < 0 && speaksOf) || [data.classes[j], value[j], held.all[j]], p = n / rows, z = 1.6448536269514722 ** 2 / rows;
+    line.lift = p / (of / total);
     line.certainty = Math.max(0, (p + z / 2 - Math.sqrt(z * p * (1 - p) + z * z / 4)) / (1 + z));
-    row.cells[3].replaceChildren(`${data.classes[j]} `, bold(share(p)));
+    row.cells[3].replaceChildren(`${name} `, bold(share(p)));
     row.cells[4].textContent = line.lift.toFixed(2);
     row.cells[5].textContent = share(line.certainty);
   };
