@@ -596,6 +596,27 @@ def interval_posterior(counts, own=True, cost=None):
     return shares, own_shares, cuts
 
 
+def informing_cost(parts, n_values):
+    """Cost of intervals of a number taken to inform: sets of as many cuts alike, one part out of reach."""
+    cuts = math.log(math.comb(n_values - 1, len(parts) - 1)) if len(parts) > 1 else 30.0
+    return cuts + sum(map(part_cost, parts))
+
+
+def adjusted_loss(base, step, target, weight, steps, firsts):
+    """Minus the log-likelihood of the classes; with the prices of steps, where their variables are said."""
+    loss = 0.0
+    for scores, held, y, times in zip(base, step, target, weight, strict=True):
+        adjusted = [score + sum(steps[s][j] for s in held) for j, score in enumerate(scores)]
+        loss += times * (math.log(sum(map(math.exp, adjusted))) - adjusted[y])
+    if firsts is None:
+        return loss
+    loss += 5.0 / 2 * sum(x * x for row in steps for x in row)
+    for first, end in itertools.pairwise(firsts):
+        for s in range(first + 1, end):
+            loss += 10.0 / 2 * sum((a - b) ** 2 for a, b in zip(steps[s], steps[s - 1], strict=True))
+    return loss
+
+
 def interval_posterior_deviations(counts):
     """Standard deviations of the class shares over all partitions: each part has a Dirichlet of its own."""
     n_elements, n_classes = len(counts), len(counts[0])

@@ -25,7 +25,7 @@ def test_equals_the_sum_over_all_partitions(counts):
     np.testing.assert_allclose(found.cuts, cuts, rtol=0, atol=1e-9)
 
 
-@pytest.mark.parametrize("n_classes", [2, 5])
+@pytest.mark.parametrize("n_classes", [2, 3, 4, 5])
 def test_twelve_elements(n_classes):
     counts = np.random.default_rng(n_classes).integers(0, 9, (12, n_classes))
     counts[7:, 0] += 6
@@ -71,6 +71,34 @@ def test_groups_of_neighbours_at_the_price_of_groups(counts):
     np.testing.assert_allclose(found.shares, shares, rtol=0, atol=1e-9)
     np.testing.assert_allclose(found.own_shares, own, rtol=0, atol=1e-9)
     np.testing.assert_allclose(found.cuts, cuts, rtol=0, atol=1e-9)
+
+
+@settings(max_examples=15, deadline=None)
+@given(tables)
+def test_numbers_taken_to_inform(counts):
+    """Two intervals or more, all sets of as many cuts alike."""
+    n_values = len(counts)
+    shares, own, cuts = naive.interval_posterior(
+        counts.tolist(), cost=lambda parts: naive.informing_cost(parts, n_values)
+    )
+    found = posterior_of_elements(counts, np.ones(n_values, np.int64), ordered=True, informs=True)
+    np.testing.assert_allclose(found.shares, shares, rtol=0, atol=1e-9)
+    np.testing.assert_allclose(found.own_shares, own, rtol=0, atol=1e-9)
+    np.testing.assert_allclose(found.cuts, cuts, rtol=0, atol=1e-9)
+    if n_values > 1:
+        assert found.n_parts[0] < 1e-6
+
+
+def test_noise_that_cannot_be_cut_stays_in_one_part():
+    """With hundreds of classes a second part may be beyond what floats hold; it is then left out."""
+    counts = np.zeros((30, 600), np.int64)
+    counts[:, 0] = 1000
+    for e in range(30):
+        counts[e, 1 + 19 * e : 20 + 19 * e] = 1
+    found = posterior_of_elements(counts, np.full(30, 100), ordered=True, informs=True)
+    assert np.isfinite(found.shares).all()
+    assert np.isfinite(found.own_shares).all()
+    assert found.n_parts[0] > 0.99
 
 
 def test_deviations_of_one_element():

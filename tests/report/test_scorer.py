@@ -78,13 +78,16 @@ def test_where_there_is_room_it_is_the_default_classifier(n_classes):
     assert np.abs(scored(held, models[0], table) - expected).max() < 1e-5
     # The same without a model that was fitted before: it is the one that the scores are of.
     assert analyze(table, target, grid_seconds=0)["scorer"] == summary["scorer"]
-    # A part has the mean share of each class over its rows, weighted.
+    # A part has the mean share of each class over its rows, weighted, and the mean of what is added to it.
     (variable,) = (v for v in models[0].variables if v.name == "a")
     shares = np.exp(variable.table[variable.apply(table["a"])])
+    added = variable.scores - variable.multiplier * variable.table
+    added = added[variable.apply(table["a"])]
     parts = variable.partition.apply(table["a"])
     (told,) = (v for v in held["variables"] if v["name"] == "a")
     for part in range(variable.partition.n_parts):
         scores = variable.multiplier * np.log(shares[parts == part].mean(axis=0))
+        scores = scores + added[parts == part].mean(axis=0)
         assert told["part_scores"][part] == pytest.approx((scores[1:] - scores[0]).tolist(), abs=1e-6)
 
 

@@ -46,8 +46,9 @@ class NaiveBayesClassifier(WithSummary, TableClassifier):
         mean over searches (Boullé, 2007). None gives each variable the weight 1.
     evidence : {"posterior", "best"}, default="posterior"
         ``"posterior"`` averages the evidence of a variable over all its partitions, each by its posterior
-        probability: where rows are few the steps of the best partition are smoothed. ``"best"`` is the
-        evidence of the best partition alone. The partition shown is the best one either way. Where classes
+        probability: where rows are few the steps of the best partition are smoothed. With convex weights,
+        steps are added to the evidence of numbers so that all go together. ``"best"`` is the evidence of the
+        best partition alone. The partition shown is the best one either way. Where classes
         are grouped the evidence is that of the best partitions.
     pairs : "auto", int or None, default=None
         Add the evidence of pairs of variables that act together: that of the cells of a grid over the two,

@@ -14,7 +14,7 @@ from damier.fit.pairs import fit_pair_evidence
 from damier.fit.partitions import Search, SemiSupervised, labeled_rows, partition_column
 from damier.intake import Column, Table, Target
 from damier.intake.table import IntArray
-from damier.models import NaiveBayes, PairEvidence, Partition, VariableEvidence
+from damier.models import Adjustment, IntervalPartition, NaiveBayes, PairEvidence, Partition, VariableEvidence
 from damier.search.run import Run
 
 Averaging = Literal["convex", "compression"] | None
@@ -68,7 +68,7 @@ def fit_naive_bayes(
     >>> table = read_table({"size": list(range(40)), "colour": ["red", "green"] * 20})
     >>> model = fit_naive_bayes(table, read_target([0] * 20 + [1] * 20), run=Run())
     >>> [round(variable.weight, 1) for variable in model.variables]
-    [2.0, 0.0]
+    [2.1, 0.0]
     """
     refuse_grouped_semi_supervision(group_classes, semi_supervised)
     refuse_pairs(pairs, averaging, group_classes=group_classes)
@@ -170,7 +170,8 @@ def weight_with_pairs(
     variables = [evidence.variable for evidence in found]
     if averaging is None:
         return tuple(variables), ()
-    from damier.search.class_weights import convex_weights
+    from damier.search.adjustments import steps_of
+    from damier.search.class_weights import adjusted_weights
     from damier.search.weights import compression_weights
 
     informing = [k for k, variable in enumerate(variables) if variable.parts.n_parts > 1]
@@ -181,6 +182,7 @@ def weight_with_pairs(
     tables, own = [v.table for v in chosen], [found[k].own for k in informing]
     log_prior = np.log(counts / counts.sum())
     taken: list[PairEvidence] = []
+    adjustments: dict[int, Adjustment] = {}
     if pairs is not None:
         best = [variable.partition for variable in variables]
         taken, price = fit_pair_evidence(
@@ -195,18 +197,41 @@ def weight_with_pairs(
     elif tables:
         shifts = [found[k].shift for k in informing] + [pair.shift_without_the_row for pair in taken]
         surcharge = np.repeat([0.0, price], [len(informing), len(taken)]) if taken else None
-        weighted = convex_weights(
-            parts, tables, own, shifts, target.codes, log_prior, weights, surcharge=surcharge, run=run
+        steps = [
+            steps_of(v.parts.counts.sum(axis=1))
+            if v.averaged and isinstance(v.parts, IntervalPartition)
+            else None
+            for v in chosen
+        ]
+        weighted, added = adjusted_weights(
+            parts,
+            tables,
+            own,
+            shifts,
+            [*steps, *[None] * len(taken)],
+            target.codes,
+            log_prior,
+            weights,
+            surcharge=surcharge,
+            run=run,
         )
         by_class[informing] = weighted[: len(informing)]
+        for k, of_parts, scores in zip(informing, steps, added, strict=False):
+            if of_parts is not None and scores is not None:
+                adjustments[k] = Adjustment(np.unique(of_parts, return_index=True)[1], scores)
         taken = [
             replace(pair, weight=float(w.mean()), class_weights=w)
             for pair, w in zip(taken, weighted[len(informing) :], strict=True)
             if w.any()
         ]
     return tuple(
-        replace(v, weight=float(w.mean()), class_weights=w if averaging == "convex" else None)
-        for v, w in zip(variables, by_class, strict=True)
+        replace(
+            v,
+            weight=float(w.mean()),
+            class_weights=w if averaging == "convex" else None,
+            adjustment=adjustments.get(k),
+        )
+        for k, (v, w) in enumerate(zip(variables, by_class, strict=True))
     ), tuple(taken)
 
 

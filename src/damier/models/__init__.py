@@ -24,6 +24,7 @@ HOME_OF = {
     "Cover": "damier.models.linf",
     "DecisionPath": "damier.models.linf",
     "LinfModel": "damier.models.linf",
+    "Adjustment": "damier.models.naive_bayes",
     "AveragedEvidence": "damier.models.naive_bayes",
     "NaiveBayes": "damier.models.naive_bayes",
     "VariableEvidence": "damier.models.naive_bayes",
@@ -42,6 +43,7 @@ HOME_OF = {
 }
 
 __all__ = [
+    "Adjustment",
     "AveragedEvidence",
     "BallGroup",
     "BallPartition",
@@ -85,7 +87,7 @@ if TYPE_CHECKING:
     from damier.models.encoding import Encoding
     from damier.models.grid import DataGrid, GridCells, GridEnsemble
     from damier.models.linf import Cover, DecisionPath, LinfModel
-    from damier.models.naive_bayes import AveragedEvidence, NaiveBayes, VariableEvidence
+    from damier.models.naive_bayes import Adjustment, AveragedEvidence, NaiveBayes, VariableEvidence
     from damier.models.naive_bayes_regression import Explanation, NaiveBayesRegression, TargetEvidence
     from damier.models.pair_evidence import PairEvidence
     from damier.models.partition import GroupPartition, IntervalPartition, Partition

@@ -35,6 +35,8 @@ from damier.models.partition import IntervalPartition, Partition
 if TYPE_CHECKING:
     from damier.criteria import Posterior
 
+# What one part costs more than two where a variable is taken to inform, in nats.
+_ONE_PART = 30.0
 # Rows times classes scored at once: fits the processor's cache, and bounds the memory of a wide prediction.
 _CHUNK_CELLS = 1 << 18
 
@@ -51,7 +53,8 @@ class AveragedEvidence(Model):
     n_values : array of shape (n_elements,)
         Distinct values of each element.
     evidence : array of shape (n_elements, n_classes)
-        Log of the mean share of each class, minus the log of its frequency.
+        Log of the mean share of each class, minus the log of its frequency; of a number, the mean over
+        partitions into two intervals or more.
     """
 
     elements: Partition
@@ -107,7 +110,9 @@ class AveragedEvidence(Model):
         return self._frame(dict(zip(distinct_names([*names, "cut"]), columns, strict=True)), backend)
 
 
-def posterior_of_elements(counts: IntArray, n_values: IntArray, *, ordered: bool) -> Posterior:
+def posterior_of_elements(
+    counts: IntArray, n_values: IntArray, *, ordered: bool, informs: bool = False
+) -> Posterior:
     """Average the class shares of elements over all partitions.
 
     Parameters
@@ -119,8 +124,11 @@ def posterior_of_elements(counts: IntArray, n_values: IntArray, *, ordered: bool
     ordered : bool
         True for numbers. Values without an order are joined only with their neighbours, at the price of
         groups.
+    informs : bool, default=False
+        Average numbers over the partitions into two intervals or more, all sets of as many cuts between
+        distinct values equally probable: what a variable says if it says something.
     """
-    from damier.criteria import interval_posterior, log_bell_table
+    from damier.criteria import interval_posterior, log_bell_table, log_binomial
 
     if not ordered:
         n_groups = len(n_values)
@@ -128,8 +136,41 @@ def posterior_of_elements(counts: IntArray, n_values: IntArray, *, ordered: bool
             counts, np.log(n_values.sum()) + log_bell_table(int(n_values.sum()), n_groups)[1:]
         )
     # A cut between two elements stands for those between their values.
-    stands_for = (n_values[1:] + n_values[:-1]) / 2
-    return interval_posterior(counts, stands_for=stands_for if len(stands_for) else None)
+    stands_for = (n_values[1:] + n_values[:-1]) / 2 if len(n_values) > 1 else None
+    prices = None
+    if informs:
+        places = int(n_values.sum()) - 1
+        prices = np.asarray(log_binomial(places, np.arange(len(n_values))))
+        prices[0] = _ONE_PART
+    return interval_posterior(counts, prices, stands_for)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Adjustment(Model):
+    """What is added to the weighted evidence of a number, so that it goes together with other variables.
+
+    Parameters
+    ----------
+    firsts : array of shape (n_steps,)
+        First element of each step: elements of one step have the same adjustment.
+    scores : array of shape (n_steps, n_classes)
+        What is added for each class.
+    """
+
+    firsts: Counts
+    scores: FloatArray
+
+    def _check(self) -> None:
+        check_shape(self, "scores", len(self.firsts), self.scores.shape[-1])
+        if len(self.firsts) == 0 or self.firsts[0] != 0 or np.any(np.diff(self.firsts) < 1):
+            raise FieldError("firsts", "begins with 0 and rises")
+
+    def _described(self) -> str:
+        return counted(len(self.firsts), "step")
+
+    def of_parts(self, n_parts: int) -> FloatArray:
+        """Return what is added for each of the elements."""
+        return np.repeat(self.scores, np.diff(self.firsts, append=n_parts), axis=0)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -147,14 +188,17 @@ class VariableEvidence(PartitionEvidence):
         Weights of the evidence for each class; ``weight`` is then their mean.
     averaged : AveragedEvidence, optional
         Evidence averaged over all partitions, which then stands in place of that of ``partitions``.
+    adjustment : Adjustment, optional
+        What is added to the weighted evidence so that it goes together with that of the other variables.
     """
 
     partitions: tuple[Partition, ...]
     weight: Weight = 1.0
     class_weights: Weights | None = None
     averaged: AveragedEvidence | None = None
+    adjustment: Adjustment | None = None
 
-    later_fields = ("class_weights", "averaged")
+    later_fields = ("class_weights", "averaged", "adjustment")
 
     def _check(self) -> None:
         super()._check()
@@ -171,6 +215,11 @@ class VariableEvidence(PartitionEvidence):
             if (elements.name, elements.classes, type(elements)) != (first.name, first.classes, type(first)):
                 raise FieldError("averaged", "not of the variable and the classes of the partition")
             object.__setattr__(first, "_averaged", self.averaged)
+        if self.adjustment is not None:
+            if self.adjustment.scores.shape[1] != len(first.classes):
+                raise FieldError("adjustment", "other classes than those of the partition")
+            if self.adjustment.firsts[-1] >= self.parts.n_parts:
+                raise FieldError("adjustment", "begins behind the last part")
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Take up what was pickled; the best partition knows its averages again."""
@@ -202,8 +251,11 @@ class VariableEvidence(PartitionEvidence):
 
     @cached_property
     def scores(self) -> FloatArray:
-        """The table times the weights: what a value adds to the scores of the classes."""
-        return self.multiplier * self.table
+        """What a value adds to the scores of the classes: the table times the weights, adjusted."""
+        weighted: FloatArray = self.multiplier * self.table
+        if self.adjustment is not None:
+            weighted[:-1] += self.adjustment.of_parts(self.parts.n_parts)
+        return weighted
 
     @property
     def table_without_the_row(self) -> FloatArray:

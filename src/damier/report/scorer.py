@@ -284,8 +284,11 @@ def _part_scores(variable: VariableEvidence, table: Table) -> FloatArray:
     rows = np.bincount(
         best[known] * n_fine + fine[known] % n_fine, minlength=variable.partition.n_parts * n_fine
     ).reshape(-1, n_fine)
-    shares = rows / np.maximum(rows.sum(axis=1, keepdims=True), 1) @ np.exp(variable.table)
+    mean = rows / np.maximum(rows.sum(axis=1, keepdims=True), 1)
+    shares = mean @ np.exp(variable.table)
     scores: FloatArray = variable.multiplier * np.log(np.maximum(shares, 1e-300))
+    if variable.adjustment is not None:
+        scores += mean[:, :-1] @ variable.adjustment.of_parts(variable.parts.n_parts)
     return scores
 
 

@@ -16,9 +16,10 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from damier.search.kernels import CodeArray, FloatArray, bare_kernel
+from damier.search.adjustments import find_steps
+from damier.search.kernels import CodeArray, FloatArray, IntArray, bare_kernel
 from damier.search.run import Run
-from damier.search.weights import build_problem, canonical_order
+from damier.search.weights import Problem, build_problem, canonical_order
 
 # Price of the mean weight of a variable, in nats: a variable must be worth it, or its weight is zero.
 _PRICE = 0.5
@@ -100,6 +101,13 @@ def loss_and_slopes(
     return loss
 
 
+class Weighted(NamedTuple):
+    """Weights of the evidence, and steps that are added to that of some variables."""
+
+    weights: FloatArray  # (n_variables, n_classes)
+    steps: list[FloatArray | None]  # of each variable: (n_steps, n_classes)
+
+
 def convex_weights(
     parts: list[CodeArray],
     tables: list[FloatArray],
@@ -113,7 +121,38 @@ def convex_weights(
     max_cells: int = 1_000_000,
     run: Run,
 ) -> FloatArray:
-    """Find the weights of the evidence of each variable for each class.
+    """Find the weights of the evidence of each variable for each class, as `adjusted_weights` does."""
+    no_steps: list[IntArray | None] = [None] * len(tables)
+    return adjusted_weights(
+        parts,
+        tables,
+        own_tables,
+        shifts,
+        no_steps,
+        target,
+        log_prior,
+        row_weight,
+        surcharge=surcharge,
+        max_cells=max_cells,
+        run=run,
+    ).weights
+
+
+def adjusted_weights(
+    parts: list[CodeArray],
+    tables: list[FloatArray],
+    own_tables: list[FloatArray],
+    shifts: list[FloatArray],
+    steps: list[IntArray | None],
+    target: CodeArray,
+    log_prior: FloatArray,
+    row_weight: npt.NDArray[np.integer] | None = None,
+    *,
+    surcharge: FloatArray | None = None,
+    max_cells: int = 1_000_000,
+    run: Run,
+) -> Weighted:
+    """Find the weights of the evidence of each variable for each class, then steps that are added to it.
 
     Parameters
     ----------
@@ -125,6 +164,9 @@ def convex_weights(
         The same evidence without the row itself, used for the row's own class.
     shifts
         For each part and class of the row, what the evidence for the other classes gains without the row.
+    steps
+        For each variable the step of each part, or None if nothing is to be added to its evidence. A variable
+        whose weights are zero has none either.
     target
         Class of each row.
     log_prior
@@ -142,7 +184,7 @@ def convex_weights(
 
     Returns
     -------
-    array of shape (n_variables, n_classes)
+    Weighted
     """
     from scipy.optimize import minimize
 
@@ -193,9 +235,56 @@ def convex_weights(
         callback=stop_if_asked,
         options={"maxiter": _MOST_STEPS, "ftol": _LEAST_GAIN},
     )
+    climbed = found.x.reshape(n_variables, n_classes)
+    added = _steps(rows, problem, climbed, [steps[k] for k in order], run)
     weights = np.empty((n_variables, n_classes))
-    weights[order] = found.x.reshape(n_variables, n_classes)
-    return weights
+    weights[order] = climbed
+    in_place: list[FloatArray | None] = [None] * n_variables
+    for k, held in zip(order, added, strict=True):
+        in_place[k] = held
+    return Weighted(weights, in_place)
+
+
+def _steps(
+    rows: Rows, problem: Problem, weights: FloatArray, steps: list[IntArray | None], run: Run
+) -> list[FloatArray | None]:
+    """Find what is added to the weighted evidence of variables that have steps and a weight."""
+    found: list[FloatArray | None] = [None] * len(steps)
+    chosen = [k for k, of_parts in enumerate(steps) if of_parts is not None and weights[k].any()]
+    if not chosen or run.stopped:
+        return found
+    numbers, firsts = [], [0]
+    for k in chosen:
+        of_parts = np.asarray(steps[k])
+        # A value never seen has no step; of numbers there is none.
+        numbers.append(firsts[-1] + np.append(of_parts, of_parts[-1])[problem.part[k] - problem.first[k]])
+        firsts.append(firsts[-1] + int(of_parts[-1]) + 1)
+    at = find_steps(
+        _judged(rows, problem.log_prior, weights),
+        np.ascontiguousarray(np.stack(numbers, axis=1), np.int32),
+        rows.target,
+        problem.weight,
+        np.array(firsts),
+        run,
+    )
+    for i, k in enumerate(chosen):
+        found[k] = at[firsts[i] : firsts[i + 1]]
+    return found
+
+
+def _judged(rows: Rows, log_prior: FloatArray, weights: FloatArray) -> FloatArray:
+    """Scores of each row and class, the row judged without itself."""
+    n_rows = len(rows.target)
+    scores = np.tile(log_prior, (n_rows, 1))
+    own = log_prior[rows.target]
+    for part, of_classes in zip(rows.part.T, weights, strict=True):
+        evidence = rows.table[part]
+        evidence += rows.shift[part, rows.target][:, np.newaxis]
+        evidence *= of_classes
+        scores += evidence
+        own = own + of_classes[rows.target] * rows.own[part, rows.target]
+    scores[np.arange(n_rows), rows.target] = own
+    return scores
 
 
 def _total(row_weight: npt.NDArray[np.integer] | None, target: CodeArray) -> float:
