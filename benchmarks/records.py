@@ -99,7 +99,7 @@ class Record:
             {"title": title, "columns": list(columns), "rows": cells, "note": note, "run": circumstances()}
         )
 
-    def _kept(self, folder: Path = RECORDED) -> list[dict[str, Any]]:
+    def _kept(self, folder: Path) -> list[dict[str, Any]]:
         path = folder / f"{self.benchmark}.json"
         tables: list[dict[str, Any]] = []
         if path.exists():
@@ -114,7 +114,7 @@ class Record:
         order: Callable[[list[str]], Any],
     ) -> list[list[str]]:
         """Put rows of earlier runs beside those just printed, in an order, and return all."""
-        known = [table for table in self._kept() if table["title"] == title]
+        known = [table for table in self._kept(RECORDED) if table["title"] == title]
         kept = [row for table in known if table["columns"] == list(columns) for row in table["rows"]]
         rows = [*self._open.get(title, (columns, []))[1], *filter(keep, kept)]
         rows.sort(key=order)

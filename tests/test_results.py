@@ -35,6 +35,19 @@ def test_a_table_of_the_same_title_is_replaced_and_others_stay(tmp_path, capsys)
     assert "## once" in page
 
 
+def test_a_table_is_recorded_in_pieces(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(records, "RECORDED", tmp_path)
+    for name, value in [("b", 1), ("a", 2), ("b", 3)]:
+        record = records.Record("some")
+        record.row("Pieces", ["name", "value"], [name, value])
+        record.merge("Pieces", ["name", "value"], lambda row, n=name: row[0] != n, lambda row: row[0])
+        record.save(tmp_path)
+    assert "b | 3" in capsys.readouterr().out
+    (table,) = json.loads((tmp_path / "some.json").read_text(encoding="utf-8"))["tables"]
+    assert table["rows"] == [["a", "2"], ["b", "3"]]
+    assert not records.Record("some").merge("Pieces", ["name"], bool, len)  # other columns: another table
+
+
 def test_quick_runs_are_not_recorded(monkeypatch, capsys):
     monkeypatch.setattr("sys.argv", ["some", "--quick", "--record"])
     with pytest.raises(SystemExit):
