@@ -233,9 +233,6 @@ def compile_beside() -> None:
 
     Nothing is done where they are on file, or on a single core. Whoever needs one of them waits for it.
     """
-    import atexit
-    import subprocess
-    import sys
     import time
 
     from damier.search import packaged
@@ -248,20 +245,59 @@ def compile_beside() -> None:
     kernels = {packaged.name_of(k.py_func): k._cache for k in (load_parts, polish, _merge_cells)}
     if count_threads(-1) < 2 or all(cache.known for cache in kernels.values()):
         return
+    alive = _start_beside("polish")
+
+    def wait(name: str) -> bool:
+        while name in kernels and alive() and not kernels[name].known:
+            time.sleep(0.02)
+        return name in kernels
+
+    on_compiling.append(wait)
+
+
+def _start_beside(job: str) -> Callable[[], bool]:
+    """Start a job in another process, which ends with this one; return a way to ask if it goes on.
+
+    On Linux, as long as there is one thread, it is a copy of this one: what is imported need not be again.
+    """
+    import subprocess
+    import sys
+    import threading
+
+    if sys.platform == "linux" and threading.active_count() == 1:
+        import multiprocessing
+
+        from numba.core.registry import cpu_target
+
+        cpu_target.typing_context.refresh()  # what Numba knows of NumPy: for both
+        cpu_target.target_context.refresh()
+        copy = multiprocessing.get_context("fork").Process(target=_run_silently, args=(job,), daemon=True)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)  # of threads that are not Python's
+            copy.start()
+        return copy.is_alive
+    import atexit
+
     process = subprocess.Popen(
-        [sys.executable, "-m", "damier.commands.workload", "polish"],
+        [sys.executable, "-m", "damier.commands.workload", job],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )
     atexit.register(process.kill)
+    return lambda: process.poll() is None
 
-    def wait(name: str) -> bool:
-        while name in kernels and process.poll() is None and not kernels[name].known:
-            time.sleep(0.02)
-        return name in kernels
 
-    on_compiling.append(wait)
+def _run_silently(job: str) -> None:
+    """Run a job in a copy of a process: what it prints and how it fails is nobody's business."""
+    import os
+    import signal
+
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    nowhere = os.open(os.devnull, os.O_RDWR)
+    for stream in range(3):
+        os.dup2(nowhere, stream)
+    run([job])
 
 
 def kernel_names() -> set[str]:

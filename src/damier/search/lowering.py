@@ -52,11 +52,16 @@ def _pipeline() -> type:
     from numba.core.compiler_machinery import register_pass
     from numba.core.typed_passes import NativeLowering, NopythonRewrites
 
-    for name in ("_get_module_for_linking", "_finalize_dynamic_globals", "_ensure_finalized"):
+    for name in (
+        "_get_module_for_linking", "_finalize_dynamic_globals", "_ensure_finalized", "_optimize_functions",
+    ):  # fmt: skip
         getattr(JITCodeLibrary, name)
 
     class LoweredLibrary(JITCodeLibrary):  # type: ignore[misc]
         """Code for its callers alone: linked with what it calls, neither optimised nor coded."""
+
+        def _optimize_functions(self, ll_module: Any) -> None:
+            ll_module.data_layout = self._codegen._data_layout
 
         def finalize(self) -> None:
             for library in dict.fromkeys(self._linking_libraries):

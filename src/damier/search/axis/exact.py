@@ -23,6 +23,7 @@ from damier.search.kernels import (
     FloatArray,
     IntArray,
     allocating_inner,
+    bare_kernel,
     factorial_table,
     inner,
     kernel,
@@ -472,12 +473,11 @@ def _solve_many(
     return value, _trace(parent, n_elements)
 
 
-@kernel
+@bare_kernel
 def _bounds(
-    cls: CodeArray, cnt: IntArray, ptr: IntArray, n_classes: int, table: FloatArray
+    cls: CodeArray, cnt: IntArray, ptr: IntArray, counts: IntArray, table: FloatArray
 ) -> tuple[float, float]:
-    """Cost of the one-part partition, and the entropy no partition can go below."""
-    counts = np.zeros(n_classes, np.int64)
+    """Cost of the one-part partition, and the entropy no partition can go below; ``counts`` are zeros."""
     floor = 0.0
     for e in range(ptr.shape[0] - 1):
         rows = 0
@@ -486,7 +486,7 @@ def _bounds(
             rows += cnt[i]
             floor -= cnt[i] * math.log(cnt[i])
         floor += rows * math.log(rows)
-    return part_cost(table, counts, n_classes - 1), floor
+    return part_cost(table, counts, counts.shape[0] - 1), floor
 
 
 class Partition(NamedTuple):
@@ -517,7 +517,7 @@ def search_exact(
     table = factorial_table(axis.total + n_classes)
     most = min(penalty.shape[0], axis.n_elements)
     penalty = penalty[:most]
-    one_part, floor = _bounds(axis.cls, axis.cnt, axis.ptr, n_classes, table)
+    one_part, floor = _bounds(axis.cls, axis.cnt, axis.ptr, np.zeros(n_classes, np.int64), table)
     best = Partition(np.zeros(1, np.int64), one_part + float(penalty[0]), True)
     if most == 1:
         return best

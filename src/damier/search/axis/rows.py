@@ -41,7 +41,8 @@ class Axis:
 
     def part_counts(self, starts: IntArray) -> IntArray:
         """Class counts of the parts that begin at the elements ``starts``."""
-        counts: IntArray = part_counts(self.cls, self.cnt, self.ptr, starts, self.n_classes)
+        counts = np.zeros((starts.shape[0], self.n_classes), np.int64)
+        _add_counts(self.cls, self.cnt, self.ptr, starts, counts)
         return counts
 
     def coarsened(self, starts: IntArray) -> Axis:
@@ -108,11 +109,29 @@ def _count_whole(values: FloatArray, codes: CodeArray, weights: IntArray, lo: fl
         table[at, codes[i]] += weights[i] if weighted else 1
 
 
-@kernel
-def _deal(values: FloatArray, codes: CodeArray, n_classes: int) -> tuple[FloatArray, IntArray, IntArray]:
-    """Deal the values into one list per class, end to end; missing values are only counted."""
-    offsets = np.zeros(n_classes + 1, np.int64)
-    missing = np.zeros(n_classes, np.int64)
+@bare_kernel
+def _deal(
+    values: FloatArray,
+    codes: CodeArray,
+    dealt: FloatArray,
+    offsets: IntArray,
+    missing: IntArray,
+    at: IntArray,
+) -> None:
+    """Deal the values into one list per class, end to end; missing values are only counted.
+
+    Parameters
+    ----------
+    values, codes
+        Value and class of each row.
+    dealt
+        Room for the values.
+    offsets, missing
+        Zeros, for the beginning of each list, and for the missing values of each class.
+    at
+        Room for one number per class.
+    """
+    n_classes = missing.shape[0]
     for i in range(values.shape[0]):
         if np.isnan(values[i]):
             missing[codes[i]] += 1
@@ -120,14 +139,12 @@ def _deal(values: FloatArray, codes: CodeArray, n_classes: int) -> tuple[FloatAr
             offsets[codes[i] + 1] += 1
     for j in range(n_classes):
         offsets[j + 1] += offsets[j]
-    at = offsets[:-1].copy()
-    dealt = np.empty(offsets[n_classes], np.float64)
+        at[j] = offsets[j]
     for i in range(values.shape[0]):
         if not np.isnan(values[i]):
             j = codes[i]
             dealt[at[j]] = values[i]
             at[j] += 1
-    return dealt, offsets, missing
 
 
 @inner
@@ -156,9 +173,17 @@ def _two_least(head: FloatArray, n_live: int) -> tuple[int, float]:
     return winner, second
 
 
-@kernel
+@bare_kernel
 def _merge(
-    dealt: FloatArray, offsets: IntArray, missing: IntArray, cls: CodeArray, cnt: IntArray, ptr: IntArray
+    dealt: FloatArray,
+    offsets: IntArray,
+    missing: IntArray,
+    at: IntArray,
+    live: IntArray,
+    head: FloatArray,
+    cls: CodeArray,
+    cnt: IntArray,
+    ptr: IntArray,
 ) -> tuple[int, int]:
     """Merge one sorted list per class into elements; return the numbers of elements and entries.
 
@@ -166,6 +191,8 @@ def _merge(
     ----------
     dealt, offsets, missing
         The sorted values of all classes end to end, where those of each begin, and its missing values.
+    at, live, head
+        Room for one number per class.
     cls, cnt, ptr
         Room for the elements, as many as there are rows.
     """
@@ -180,9 +207,8 @@ def _merge(
         e = 1
         ptr[1] = i
     pure = cls[0] if i == 1 else -1  # class of the last element if it has but one, else -1
-    at = offsets[:-1].copy()
-    live = np.empty(n_classes, np.int64)
-    head = np.empty(n_classes, np.float64)
+    for j in range(n_classes):
+        at[j] = offsets[j]
     n_live = _refresh(dealt, at, offsets, live, head)
     while n_live > 0:
         winner, second = _two_least(head, n_live)
@@ -295,20 +321,14 @@ def _gather(
     return cls[:i].copy(), cnt[:i].copy(), ptr[: e + 1].copy(), first[:e].copy(), last[:e].copy()
 
 
-@kernel
-def _from_table(table: IntArray) -> tuple[CodeArray, IntArray, IntArray, IntArray, IntArray]:
-    """Elements of a dense table of counts, empty rows left out; the table row where each begins and ends."""
+@bare_kernel
+def _list_elements(
+    table: IntArray, cls: CodeArray, cnt: IntArray, ptr: IntArray, first: IntArray, last: IntArray
+) -> tuple[int, int]:
+    """List the elements of a dense table of counts as `_from_table` does; return how many, and of entries."""
     n_rows, n_classes = table.shape
-    size = 0
-    for v in range(n_rows):
-        for j in range(n_classes):
-            size += table[v, j] > 0
-    cls = np.empty(size, np.int32)
-    cnt = np.empty(size, np.int64)
-    ptr = np.zeros(min(n_rows, size) + 1, np.int64)
-    first = np.empty(min(n_rows, size), np.int64)
-    last = np.empty(min(n_rows, size), np.int64)
     e = i = 0
+    ptr[0] = 0
     pure = -1
     for v in range(n_rows):
         begin = i
@@ -327,19 +347,27 @@ def _from_table(table: IntArray) -> tuple[CodeArray, IntArray, IntArray, IntArra
             e += 1
         last[e - 1] = v
         ptr[e] = i
+    return e, i
+
+
+def _from_table(table: IntArray) -> tuple[CodeArray, IntArray, IntArray, IntArray, IntArray]:
+    """Elements of a dense table of counts, empty rows left out; the table row where each begins and ends."""
+    size = int(np.count_nonzero(table))
+    most = min(table.shape[0], size)
+    cls, cnt = np.empty(size, np.int32), np.empty(size, np.int64)
+    ptr, first, last = (np.empty(n, np.int64) for n in (most + 1, most, most))
+    e, i = _list_elements(_read_only(table), cls, cnt, ptr, first, last)
     return cls[:i].copy(), cnt[:i].copy(), ptr[: e + 1].copy(), first[:e].copy(), last[:e].copy()
 
 
-@kernel
-def part_counts(cls: CodeArray, cnt: IntArray, ptr: IntArray, starts: IntArray, n_classes: int) -> IntArray:
-    """Class counts of the parts that begin at the elements ``starts``."""
+@bare_kernel
+def _add_counts(cls: CodeArray, cnt: IntArray, ptr: IntArray, starts: IntArray, counts: IntArray) -> None:
+    """Add the class counts of the parts that begin at the elements ``starts``."""
     n_parts = starts.shape[0]
-    counts = np.zeros((n_parts, n_classes), np.int64)
     for p in range(n_parts):
         stop = starts[p + 1] if p + 1 < n_parts else ptr.shape[0] - 1
         for i in range(ptr[starts[p]], ptr[stop]):
             counts[p, cls[i]] += cnt[i]
-    return counts
 
 
 @kernel
@@ -399,7 +427,7 @@ def _read_only(array: npt.NDArray[Scalar]) -> npt.NDArray[Scalar]:
 def axis_of_counts(counts: IntArray) -> tuple[Axis, IntArray]:
     """Axis of elements that carry counts, and the row of ``counts`` where each element of the axis begins."""
     counts = np.ascontiguousarray(counts, dtype=np.int64)
-    cls, cnt, ptr, first, _ = _from_table(_read_only(counts))
+    cls, cnt, ptr, first, _ = _from_table(counts)
     return Axis(cls, cnt, ptr, counts.shape[1], int(cnt.sum())), first
 
 
@@ -452,19 +480,24 @@ def axis_of_values(
     if lo <= hi and (hi - lo + 2) * n_classes <= max(n // 2, 1024):
         table = np.zeros((int(hi - lo) + 2, n_classes), np.int64)
         _count_whole(values, codes, each, lo, table)
-        cls, cnt, ptr, first, last = _from_table(_read_only(table))
+        cls, cnt, ptr, first, last = _from_table(table)
         lookup = np.arange(-1, table.shape[0] - 1) + lo
         lookup[0] = np.nan
         spots = Values(lookup[first], lookup[last], unused, unused, merged=False)
         return Axis(cls, cnt, ptr, n_classes, int(cnt.sum())), spots
     if weights is None and n_classes <= _MOST_MERGED_CLASSES:
-        dealt, offsets, missing = _deal(values, codes, n_classes)
+        offsets, missing = np.zeros(n_classes + 1, np.int64), np.zeros(n_classes, np.int64)
+        dealt, at = np.empty(n), np.empty(n_classes, np.int64)
+        _deal(values, codes, dealt, offsets, missing, at)
+        dealt = dealt[: offsets[-1]]
         for j in range(n_classes):
             dealt[offsets[j] : offsets[j + 1]].sort()
         cls = np.empty(n, np.int32)
         cnt = np.empty(n, np.int64)
         ptr = np.empty(n + 1, np.int64)
-        n_elements, n_entries = _merge(dealt, offsets, missing, cls, cnt, ptr)
+        n_elements, n_entries = _merge(
+            dealt, offsets, missing, at, np.empty(n_classes, np.int64), np.empty(n_classes), cls, cnt, ptr
+        )
         axis = Axis(cls[:n_entries], cnt[:n_entries], ptr[: n_elements + 1], n_classes, n)
         return axis, Values(dealt, dealt, offsets, missing, merged=True)
     # missing values sort last, and belong first
