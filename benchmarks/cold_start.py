@@ -3,9 +3,12 @@
     python -m benchmarks.cold_start                          # compiles a release's kernels first: two minutes
     python -m benchmarks.cold_start --compiled FOLDER        # made by python -m damier.commands.pack FOLDER
     python -m benchmarks.cold_start --only checkout rows
+    python -m benchmarks.cold_start --only speed
 
 Every run is a process of its own. ``release`` runs with compiled kernels in a folder and no cache of Numba's,
-as an installed release wheel does; ``checkout`` with an empty cache, then with the cache it has filled;
+as an installed release wheel does; ``speed`` compares the run times and models of such kernels with those of
+kernels that Numba compiles for this machine, on tables like those of `benchmarks.univariate`, `.grids`,
+`.coclustering` and `.linf`; ``checkout`` runs with an empty cache, then with the cache it has filled;
 ``kernels`` says what each function that Python calls took to compile in a first report. Run it by an
 interpreter that has no more than Damier needs: some libraries import others where they are installed.
 """
@@ -13,9 +16,11 @@ interpreter that has no more than Damier needs: some libraries import others whe
 from __future__ import annotations
 
 import argparse
+import atexit
 import json
 import os
 import resource
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -23,6 +28,8 @@ import time
 from pathlib import Path
 
 from benchmarks.records import Record, run
+from damier.commands.pack import LEVELS_VARIABLE
+from damier.search.packaged import levels
 
 COLUMNS = ("what", "CPU seconds", "by the clock")
 REPORT = ["-m", "damier", "report", "--sample", "--no-progress", "-o", os.devnull]
@@ -121,6 +128,42 @@ print(json.dumps([loaded, each, (time.process_time() - begun) / 50]))
 """
 
 
+SPEED = r"""
+import hashlib, json, sys, time, warnings
+import numpy as np
+import damier
+from damier.deploy.json import dumps
+rng = np.random.default_rng(0)
+n = 200_000
+y = rng.integers(0, 3, n)
+columns = {f"n{j}": rng.normal(size=n) + 0.3 * j * (y == 1) for j in range(4)}
+columns["few"] = rng.integers(0, 90, n) + 5.0 * y
+columns["group"] = np.where(rng.random(n) < 0.3, y, rng.integers(0, 400, n)).astype(str)
+rows = rng.random((6_000, 12))
+parts = (rows[:, :3] > 0.45).sum(axis=1) % 2
+kind = rng.integers(0, 12, 1_500)
+counts = rng.poisson(np.where(kind[:, None] == np.arange(700) % 12, 0.9, 0.05))
+third = np.arange(3_000) % 3
+near = rng.normal(size=(3_000, 8)) + 1.5 * third[:, None] * (np.arange(8) < 3)
+work = {
+    "univariate: 200,000 rows, 6 columns": lambda: damier.MODLEncoder().fit(columns, y),
+    "grids: 6,000 rows, 12 columns": lambda: damier.DataGridClassifier(effort=5).fit(rows, parts),
+    "coclustering: 1,500 x 700": lambda: damier.Coclustering().fit(counts),
+    "LINF: 3,000 rows, 8 columns": lambda: damier.LinfClassifier(n_estimators=4).fit(near, third),
+}
+found = {}
+warnings.simplefilter("ignore")
+for name, fit in work.items():
+    fit()
+    seconds = []
+    for _ in range(3):
+        begun = time.process_time()
+        model = fit()
+        seconds.append(time.process_time() - begun)
+    found[name] = min(seconds), hashlib.sha256(dumps(model.model_).encode()).hexdigest()
+print(json.dumps(found))
+"""
+
 KERNELS = r"""
 import json, sys, threading, time
 from numba.core import event
@@ -167,25 +210,33 @@ def spend(arguments: list[str], **variables: str) -> tuple[float, float, str]:
     return cpu, clock, done.stdout
 
 
+def compiled_folder(record: Record, options: argparse.Namespace) -> str:
+    """Compile all kernels for this kind of processor, once per run; return their folder."""
+    if not options.compiled:
+        options.compiled = tempfile.mkdtemp()
+        atexit.register(shutil.rmtree, options.compiled, ignore_errors=True)
+        level = {LEVELS_VARIABLE: levels()[0]}
+        cpu, clock, said = spend(["-m", "damier.commands.pack", options.compiled], **level)
+        title = "With the compiled kernels of a release wheel"
+        record.row(title, COLUMNS, ["to compile all kernels, once per release", cpu, clock])
+        record.say(said)
+    return str(options.compiled)
+
+
 def release(record: Record, options: argparse.Namespace) -> None:
     """First runs with the compiled kernels of a release wheel."""
     title = "With the compiled kernels of a release wheel"
-    with tempfile.TemporaryDirectory() as made:
-        folder = options.compiled or made
-        if not options.compiled:
-            cpu, clock, said = spend(["-m", "damier.commands.pack", folder])
-            record.row(title, COLUMNS, ["to compile all kernels, once per release", cpu, clock])
-            record.say(said)
-        with tempfile.TemporaryDirectory() as cache:
-            variables = {"DAMIER_COMPILED": folder, "NUMBA_CACHE_DIR": cache}
-            cpu, clock, _ = spend(REPORT, **variables)
-            record.row(title, COLUMNS, ["first report --sample", cpu, clock])
-            for name in NAMES:
-                _, _, said = spend(["-c", FIRST_FIT, name], **variables)
-                what, _, how = name.partition(" ")
-                record.row(title, COLUMNS, [f"first fit of {what}{WORDS[how]}", float(said), ""])
-            if any(Path(cache).rglob("*.nbi")):
-                record.say("some functions were compiled all the same")
+    variables = {"DAMIER_COMPILED": compiled_folder(record, options)}
+    with tempfile.TemporaryDirectory() as cache:
+        variables["NUMBA_CACHE_DIR"] = cache
+        cpu, clock, _ = spend(REPORT, **variables)
+        record.row(title, COLUMNS, ["first report --sample", cpu, clock])
+        for name in NAMES:
+            _, _, said = spend(["-c", FIRST_FIT, name], **variables)
+            what, _, how = name.partition(" ")
+            record.row(title, COLUMNS, [f"first fit of {what}{WORDS[how]}", float(said), ""])
+        if any(Path(cache).rglob("*.nbi")):
+            record.say("some functions were compiled all the same")
     record.close(title, note="Imports are counted for reports, not for fits.")
 
 
@@ -205,6 +256,34 @@ def checkout(record: Record, options: argparse.Namespace) -> None:  # noqa: ARG0
         cpu, clock, _ = spend(["-c", SECOND_FIT], **variables)
         record.row(title, COLUMNS, ["second process, MODLEncoder().fit of 500 x 3", cpu, clock])
     record.close(title, note="Imports are counted. In the first report a second process compiles as well.")
+
+
+def speed(record: Record, options: argparse.Namespace) -> None:
+    """Fit with the kernels of a release wheel and with those compiled here, in turns."""
+    title = "Run times with the kernels of a release wheel"
+    columns = ("what", "compiled for this machine", "of a release wheel", "ratio", "models")
+    folder = compiled_folder(Record(record.benchmark), options)
+    best: dict[str, dict[str, float]] = {}
+    models: dict[str, set[str]] = {}
+    with tempfile.TemporaryDirectory() as cache:
+        for turn in range(4):
+            for where in ("", folder):
+                threads = {"NUMBA_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+                said = spend(["-c", SPEED], DAMIER_COMPILED=where, NUMBA_CACHE_DIR=cache, **threads)[2]
+                for name, (seconds, model) in json.loads(said).items():
+                    models.setdefault(name, set()).add(model)
+                    if turn > 0:  # the first one compiles
+                        known = best.setdefault(name, {})
+                        known[where] = min(seconds, known.get(where, seconds))
+    for name, known in best.items():
+        same = "the same" if len(models[name]) == 1 else "not the same"
+        cells = [name, known[""], known[folder], f"{known[folder] / known['']:.3f}", same]
+        record.row(title, columns, cells)
+    record.close(
+        title,
+        note="CPU seconds of a fit, the least of three in each of three processes, in turns. Models are "
+        "compared to the last digit.",
+    )
 
 
 def kernels(record: Record, options: argparse.Namespace) -> None:  # noqa: ARG001
@@ -254,6 +333,6 @@ if __name__ == "__main__":
     run(
         "cold_start",
         __doc__,
-        {"release": release, "checkout": checkout, "kernels": kernels, "rows": rows},
+        {"release": release, "checkout": checkout, "kernels": kernels, "rows": rows, "speed": speed},
         {"--compiled": {"help": "folder of compiled kernels"}},
     )
