@@ -137,8 +137,8 @@ def open_files(
             # Each scan would read the text anew, and guess anew what its cells are.
             folder = tempfile.mkdtemp(prefix="damier-")
             copied = str(Path(folder) / "rows.parquet")
-            _copy_text(connection, listed, copied)
-            relation = connection.sql(f"SELECT * FROM read_parquet({literal(copied)})")
+            selected = _copy_text(connection, listed, copied)
+            relation = connection.sql(f"SELECT {selected} FROM read_parquet({literal(copied)})")
         source = DuckDBSource(relation, pattern, connection)
     except duckdb.Error as error:
         if folder is not None:
@@ -172,8 +172,8 @@ def _check_names(connection: Any, name: str, parquet: bool) -> None:
             )
 
 
-def _copy_text(connection: Any, listed: str, copied: str) -> None:
-    """Write text files as Parquet, cells read as `damier.intake.read_file` reads them.
+def _copy_text(connection: Any, listed: str, copied: str) -> str:
+    """Write text files as Parquet, cells read as `damier.intake.read_file` reads them; return what to select.
 
     A column is numeric, or of dates, if its first cells are so and 95% of all are; the other cells are then
     missing.
@@ -191,17 +191,37 @@ def _copy_text(connection: Any, listed: str, copied: str) -> None:
             readings[name] = _BOOLEAN
         elif reading is not None and share >= NEARLY and not any(map(is_code, held)):
             readings[name] = reading
-    if readings:
-        counts = ", ".join(
-            f"count(*) FILTER (lower(trim({quoted(n)})) NOT IN ({', '.join(map(literal, sorted(WEAK)))})), "
-            f"count({r.of(quoted(n))})"
-            for n, r in readings.items()
-        )
-        (found,) = connection.sql(f"SELECT {counts} FROM {text}").fetchall()
-        shares = dict(zip(readings, zip(found[::2], found[1::2], strict=True), strict=True))
-        readings = {n: r for n, r in readings.items() if shares[n][1] >= NEARLY * shares[n][0]}
-    selected = ", ".join(_read_as(readings.get(n), quoted(n)) + f" AS {quoted(n)}" for n in names)
-    connection.execute(f"COPY (SELECT {selected} FROM {text}) TO {literal(copied)} (FORMAT parquet)")
+    # One pass, as a rule: readings are applied at once, and what they do not read is marked beside.
+    short = {name: f"c{j}" for j, name in enumerate(names)}
+    while True:
+        held = [f"{_read_as(readings.get(name), quoted(name))} AS {c}" for name, c in short.items()]
+        held += [f"{quoted(name)} AS t{short[name]}" for name in readings]
+        kept = [
+            *short.values(),
+            *(f"{c} IS NULL AND t{c} IS NOT NULL AS u{c}" for c in map(short.get, readings)),
+        ]
+        rows = f"SELECT {', '.join(kept)} FROM (SELECT {', '.join(held)} FROM {text})"
+        connection.execute(f"COPY ({rows}) TO {literal(copied)} (FORMAT parquet)")
+        doubtful = _doubtful(connection, copied, {name: short[name] for name in readings})
+        if doubtful:
+            weak = ", ".join(map(literal, sorted(WEAK)))
+            counts = ", ".join(f"count_if(lower(trim({quoted(n)})) NOT IN ({weak}))" for n in doubtful)
+            (found,) = connection.sql(f"SELECT {counts} FROM {text}").fetchall()
+            cells = dict(zip(doubtful, found, strict=True))
+            doubtful = {name: read for name, read in doubtful.items() if read < NEARLY * cells[name]}
+        if not doubtful:
+            return ", ".join(f"{c} AS {quoted(name)}" for name, c in short.items())
+        readings = {name: reading for name, reading in readings.items() if name not in doubtful}
+
+
+def _doubtful(connection: Any, copied: str, short: Mapping[str, str]) -> dict[str, int]:
+    """Find columns of which less than 95% of the cells were read; return how many were."""
+    if not short:
+        return {}
+    counts = ", ".join(f"count_if(u{c}), count({c})" for c in short.values())
+    (found,) = connection.sql(f"SELECT {counts} FROM read_parquet({literal(copied)})").fetchall()
+    shares = zip(short, found[::2], found[1::2], strict=True)
+    return {name: read for name, unread, read in shares if read < NEARLY * (read + unread)}
 
 
 def _read_as(reading: Reading | None, column: str) -> str:
