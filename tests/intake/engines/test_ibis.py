@@ -34,7 +34,10 @@ N = 3000
 NUMBERS = ["x", "powers", "cauchy", "tiny", "big", "single", "flag", "day"]
 
 
-def rows(n=N):
+ENGINES = ["duckdb", "sqlite", "postgres", "mysql"]
+
+
+def rows(n=N, engine=""):
     """Numbers of all sizes, those beside powers of two, infinities; texts that differ by case only."""
     rng = np.random.default_rng(0)
     y = rng.integers(0, 3, n)
@@ -50,6 +53,8 @@ def rows(n=N):
         -1.7976931348623157e308,
         1.0,
     ]
+    if engine == "mysql":  # which holds no infinity
+        x[:2] = 3.0, -3.0
     powers = 2.0 ** rng.integers(-1074, 1024, n) * rng.choice([-1, 1], n)
     powers[::2] = np.nextafter(powers[::2], 0)
     days = rng.integers(0, 300, n).tolist()
@@ -73,7 +78,7 @@ def rows(n=N):
 
 def connected(engine, table=None):
     """Connect to an engine with the table t in it, or skip."""
-    table = rows() if table is None else table
+    table = rows(engine=engine) if table is None else table
     if engine == "duckdb":
         connection = ibis.duckdb.connect()
         connection.con.register("loaded", table)
@@ -86,11 +91,19 @@ def connected(engine, table=None):
         held.connection = connection.con
         held.load(table)
         return connection
+    if engine == "mysql":
+        pytest.importorskip("MySQLdb", reason="mysqlclient is not installed")
+        held.load(table)
+        # A host of its own would be asked by TCP.
+        socket = held.connection.unix_socket
+        return ibis.mysql.connect(
+            host="", user="root", unix_socket=socket, database="damier", charset="utf8mb4", autocommit=True
+        )
     held.load(table)
     return ibis.postgres.connect(host=held.connection.info.host, user="damier", database="postgres")
 
 
-@pytest.fixture(scope="module", params=["duckdb", "sqlite", "postgres"])
+@pytest.fixture(scope="module", params=ENGINES)
 def table(request):
     connection = connected(request.param)
     yield connection.table("t")
@@ -98,9 +111,9 @@ def table(request):
 
 
 @pytest.fixture(scope="module")
-def streamed(tmp_path_factory):
+def streamed(table, tmp_path_factory):
     path = tmp_path_factory.mktemp("ibis") / "t.parquet"
-    pq.write_table(rows(), path)
+    pq.write_table(rows(engine=table.get_backend().name), path)
     return open_source(path)
 
 
@@ -234,7 +247,7 @@ def test_cells_of_a_grid(table, streamed, weight):
     """Against the parts that the partitions themselves give, row by row."""
     from damier.models import GroupPartition, IntervalPartition
 
-    held = rows()
+    held = rows(engine=table.get_backend().name)
     fields = {"classes": (), "cost": 0.0, "null_cost": 0.0, "optimal": False}
     bounds = (-np.inf, -0.1, float(np.nextafter(0.5, 1)), 1.0 / 3 + 1)
     partitions = [
@@ -257,7 +270,7 @@ def test_cells_of_a_grid(table, streamed, weight):
             np.testing.assert_array_equal(counts, expected)
 
 
-@pytest.mark.parametrize("engine", ["sqlite", "postgres"])
+@pytest.mark.parametrize("engine", ENGINES[1:])
 def test_groups_of_all_values_become_a_table(engine, tmp_path):
     rng = np.random.default_rng(3)
     y = rng.integers(0, 2, N)

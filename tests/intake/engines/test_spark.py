@@ -18,8 +18,9 @@ import pytest
 import damier
 from damier.deploy import write_groups
 from damier.intake.engines import open_source
+from damier.intake.engines.cells import Axis
 from damier.intake.engines.prebins import ALL, Counts, exact_binning, only_binning, refined_binning
-from damier.intake.engines.source import read_labels
+from damier.intake.engines.source import Labels, read_labels
 
 from .spark_session import REFUSED, cluster, start
 
@@ -114,6 +115,26 @@ def check(frame, path, target, weight):
 @pytest.mark.parametrize(("target", "weight"), [("label", "times"), ("many", None)])
 def test_counts_are_those_of_duckdb(spark, path, target, weight):
     check(spark.read.parquet(path), path, target, weight)
+
+
+@pytest.mark.parametrize("weight", [None, "times"])
+def test_a_number_counted_by_the_parts_of_each_column(spark, path, weight):
+    """Labels of its own for each column, groups of categories and intervals: one number is counted by all."""
+    axes = {
+        "word.s `": Axis("word.s `", groups=(("a", "${x}"), (None,), ("b", "ß"))),
+        "flag": Axis("flag", groups=((True, None), (False,))),
+        "whole": Axis("whole", (-2.5, 0.5)),
+        "x": Axis("x", (-0.25,), True),
+    }
+    none = np.empty(0, np.int64)
+    labels = {name: Labels("single", np.empty(0), [], none, weight, (axis,)) for name, axis in axes.items()}
+    source, duck = open_source(spark.read.parquet(path)), open_source(path)
+    bins = refined_binning(ALL, duck.count({"single": ALL}, labels["x"], by_class=False)["single"], n_bins=64)
+    binnings = dict.fromkeys(axes, bins)
+    found = source.count(binnings, labels, of="single")
+    assert_same(found, duck.count(binnings, labels, of="single"))
+    assert [held.counts.shape[1] for held in found.values()] == [3, 2, 3, 3]
+    assert all((held.counts.sum(axis=0) > 0).all() for held in found.values())
 
 
 def test_partitions_and_order_do_not_matter(spark, path):

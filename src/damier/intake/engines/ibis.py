@@ -146,7 +146,11 @@ class IbisSource:
         # By column, target, weights and axes.
         self._grouped: dict[tuple[Any, ...], tuple[FloatArray, IntArray, IntArray] | None] = {}
         self._absent: dict[tuple[Any, ...], IntArray] = {}
-        self.n_rows = int(self._rows("SELECT COUNT(*) FROM damier_source")[0][0])
+        version = "VERSION()" if self.dialect == "mysql" else "''"
+        ((n_rows, held),) = self._rows(f"SELECT COUNT(*), {version} FROM damier_source")
+        self.n_rows = int(n_rows)
+        # Before a row of VALUES: MySQL wants the word, MariaDB does not know it.
+        self._row = "ROW" if self.dialect == "mysql" and "mariadb" not in held.lower() else ""
 
     # ----- queries
 
@@ -433,8 +437,7 @@ class IbisSource:
 
     def _list(self, named: str, rows: Iterable[Iterable[int]]) -> str:
         """Write a list of whole numbers as a table of a WITH clause."""
-        row = "ROW" if self.dialect == "mysql" else ""
-        values = ", ".join(f"{row}({', '.join(map(str, cells))})" for cells in rows)
+        values = ", ".join(f"{self._row}({', '.join(map(str, cells))})" for cells in rows)
         return f"{named} AS (VALUES {values})"
 
     def _near(self, binning: Binning) -> str:
@@ -577,6 +580,10 @@ class IbisSource:
             with contextlib.suppress(Exception):
                 self.connection.con.create_function("damier_hash", -1, _hash, deterministic=True)
             kept = self._hashed(f"damier_hash({int(seed)}, {listed})", 62, share, listed)
+        elif self.dialect == "mysql":
+            cells = ", ".join(f"COALESCE(HEX(CAST({self._q(name)} AS BINARY)), '-')" for name in columns)
+            digits = f"LEFT(MD5(CONCAT_WS('.', {int(seed)}, {cells})), 15)"
+            kept = self._hashed(f"CAST(CONV({digits}, 16, 10) AS SIGNED)", 60, share, listed)
         else:
             kept = self.connection.to_pyarrow(chosen.sample(share, method="row", seed=seed))
         return read_table(kept)
