@@ -22,11 +22,9 @@ import numpy as np
 import pandas as pd
 import scipy.sparse as sp
 
+from benchmarks.records import DataUnavailableError as DataUnavailableError
+
 ROOT = Path(__file__).resolve().parents[1]
-
-
-class DataUnavailableError(RuntimeError):
-    """No place that was looked in holds the data set."""
 
 
 @dataclass(frozen=True)

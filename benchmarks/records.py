@@ -28,8 +28,6 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.datasets import DataUnavailableError
-
 RECORDED = Path(__file__).resolve().parent / "recorded"
 FIGURES = ("problem", "Damier", "beside")
 _LIBRARIES = (
@@ -43,6 +41,10 @@ _LIBRARIES = (
     "optbinning",
     "interpret-core",
 )
+
+
+class DataUnavailableError(RuntimeError):
+    """No place that was looked in holds the data set."""
 
 
 class Record:
