@@ -68,7 +68,7 @@ def _skip_frame(file: BinaryIO) -> None:
         raise ValueError("no frame")
     header = _whole_number(file, 1)
     single, check_sum = header >> 5 & 1, header >> 2 & 1
-    # a window, unless all is one segment; then the number of a dictionary and the size, if they are told
+    # a window, unless all is one segment; then the number of a dictionary and the size, if they are given
     of_size = _BYTES_OF_SIZE[header >> 6] or single
     file.seek((not single) + _BYTES_OF_DICTIONARY[header & 3] + of_size, 1)
     last = 0
