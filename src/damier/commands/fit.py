@@ -77,7 +77,7 @@ def fit(
         raise stop(f"--output must end in .json; got {str(output)!r}", WRONG_COMMAND)
     check_outputs((Path(files),), (output,))
     with data_problems(), warnings.catch_warnings(record=True) as said:
-        from damier.fit.source_numbers import is_number
+        from damier.fit.source_target import is_number
         from damier.fit.training import open_training
         from damier.search.run import Run, count_threads
 
@@ -118,7 +118,8 @@ def _fit_classes(opened: Opened, run: Run) -> tuple[NaiveBayes, SourceUse]:
 def _fit_number(opened: Opened, run: Run) -> tuple[NaiveBayesRegression, SourceUse]:
     """Fit a naive Bayes to a number, in the same way."""
     from damier.fit.naive_bayes_regression import fit_naive_bayes_regression
-    from damier.fit.source_numbers import fit_source_regression, read_number
+    from damier.fit.source_numbers import fit_source_regression
+    from damier.fit.source_target import read_number
 
     if opened.fits:
         rows = opened.numbers()

@@ -62,7 +62,7 @@ def large_table(
     limit = memory_bytes(memory)
     if not several and Path(files[0]).stat().st_size <= limit / 4 / _PACKED:
         return None
-    from damier.fit.source_numbers import is_number
+    from damier.fit.source_target import is_number
     from damier.intake.engines.source import check_columns, open_source, table_bytes
     from damier.search.run import Run, count_threads
 
@@ -113,12 +113,8 @@ def _classes(source: Source, target: str, run: Run) -> _Found:
 
 def _numbers(source: Source, target: str, run: Run) -> _Found:
     """Partition the columns together with a numeric target, and draw a sample."""
-    from damier.fit.source_numbers import (
-        fit_source_numbers,
-        read_number,
-        sample_numbers,
-        target_distribution,
-    )
+    from damier.fit.source_numbers import fit_source_numbers, target_distribution
+    from damier.fit.source_target import read_number, sample_numbers
 
     number = read_number(source, target, None, run)
     fitted = fit_source_numbers(number, short_bounds=True, run=run)

@@ -21,7 +21,7 @@ from damier.estimators._sklearn import Interval, fit_context
 from damier.fit.grids import FoundGrids, find_grids, fit_pairs
 from damier.fit.regression_grids import fit_number_pairs, fit_regression_grid
 from damier.fit.source_grids import SAMPLE_ROWS, find_source_grids, fit_source_regression_grid
-from damier.fit.source_numbers import read_number
+from damier.fit.source_target import read_number
 from damier.fit.sources import ColumnFacts
 from damier.fit.training import Opened, open_training, require_two_classes, require_two_values
 from damier.intake import NumericTarget, Table, TargetType, read_any_target, read_table

@@ -13,7 +13,8 @@ from damier.estimators._regressor import TableRegressor
 from damier.estimators._sklearn import Interval, StrOptions, fit_context
 from damier.fit.naive_bayes_regression import Averaging, fit_naive_bayes_regression
 from damier.fit.partitions import Search
-from damier.fit.source_numbers import fit_source_regression, read_number
+from damier.fit.source_numbers import fit_source_regression
+from damier.fit.source_target import read_number
 from damier.fit.sources import MAX_VALUES, FittedColumns
 from damier.fit.training import Opened
 from damier.intake.table import FloatArray

@@ -19,7 +19,8 @@ from damier.estimators._base import (
 from damier.estimators._sklearn import Interval, StrOptions, check_feature_names_in, fit_context
 from damier.fit.encoding import fit_encoding
 from damier.fit.partitions import Search, SemiSupervised
-from damier.fit.source_numbers import fit_source_number_encoding, read_number
+from damier.fit.source_numbers import fit_source_number_encoding
+from damier.fit.source_target import read_number
 from damier.fit.sources import MAX_VALUES, FittedColumns, Read, fit_source_encoding
 from damier.fit.training import Opened, refuse_for_sources, require_two_classes, require_two_values
 from damier.intake import Column, NumericTarget, Table, Target, TargetType, as_categorical, as_numeric

@@ -18,7 +18,7 @@ from damier.criteria import (
 )
 from damier.fit.grids import FoundGrids, find_grids
 from damier.fit.regression_grids import fit_regression_grid
-from damier.fit.source_numbers import Fine, NumberSource, count_points, count_target, sample_numbers
+from damier.fit.source_target import Fine, NumberSource, count_points, count_target, sample_numbers
 from damier.fit.sources import MAX_VALUES, sample_rows_of, solve, warn_left_out
 from damier.intake.engines.cells import Axis
 from damier.intake.engines.prebins import CHANGED

@@ -9,7 +9,7 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 
-from damier.fit.source_numbers import is_number, refuse_unclear
+from damier.fit.source_target import is_number, refuse_unclear
 from damier.fit.sources import SourceUse
 from damier.intake import (
     CategoricalColumn,
