@@ -181,6 +181,7 @@ def weight_with_pairs(
     parts = [v.apply(table.columns[k]).astype(np.int32) for k, v in zip(informing, chosen, strict=True)]
     tables, own = [v.table for v in chosen], [found[k].own for k in informing]
     log_prior = np.log(counts / counts.sum())
+    price = 0.0
     taken: list[PairEvidence] = []
     adjustments: dict[int, Adjustment] = {}
     if pairs is not None:
@@ -196,7 +197,9 @@ def weight_with_pairs(
         by_class[informing] = one_each[:, np.newaxis]
     elif tables:
         shifts = [found[k].shift for k in informing] + [pair.shift_without_the_row for pair in taken]
-        surcharge = np.repeat([0.0, price], [len(informing), len(taken)]) if taken else None
+        # Of many columns that would not be cut by themselves, some seem to inform by chance.
+        alone = np.array([v.partition.n_parts == 1 for v in chosen], np.float64)
+        surcharge = np.concatenate([np.log(max(alone.sum(), 1.0)) * alone, np.full(len(taken), price)])
         steps = [
             steps_of(v.parts.counts.sum(axis=1))
             if v.averaged and isinstance(v.parts, IntervalPartition)
