@@ -101,6 +101,16 @@ def test_noise_that_cannot_be_cut_stays_in_one_part():
     assert found.n_parts[0] > 0.99
 
 
+def test_two_groups_of_thousands_of_values_are_beyond_reach():
+    """Of values seen once each, put in the order of their classes, no group is probable."""
+    n_values = np.full(200, 40)
+    counts = np.zeros((200, 2), np.int64)
+    counts[:150, 0] = counts[150:, 1] = 40
+    found = posterior_of_elements(counts, n_values, ordered=False)
+    assert found.n_parts[0] > 1 - 1e-9
+    np.testing.assert_allclose(found.shares, [[6001 / 8002, 2001 / 8002]] * 200, rtol=1e-9)
+
+
 def test_deviations_of_one_element():
     """One element: the share has a beta distribution, known in closed form."""
     found = interval_posterior([[7, 3]])

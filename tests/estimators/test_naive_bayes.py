@@ -234,6 +234,16 @@ def test_noise_averaged_over_all_partitions_weighs_nothing():
     assert np.mean(np.array(weights) == 0) > 0.85
 
 
+def test_an_identifier_weighs_nothing():
+    """Its values, put in the order of their classes, would say all about the rows that were fitted."""
+    rng = np.random.default_rng(0)
+    y = (rng.random(4000) < 0.3).astype(int)
+    X = {"id": np.array([f"C{i}" for i in range(4000)]), "size": rng.normal(size=4000) + y}
+    weights = NaiveBayesClassifier().fit(X, y).weights_
+    assert weights[0] == 0.0
+    assert weights[1] > 0.9
+
+
 def test_a_smooth_trend_is_learned_better_from_all_partitions():
     """Shares that rise slowly: the mean over all partitions is nearer to them than any single one."""
     rng = np.random.default_rng(0)

@@ -84,8 +84,9 @@ def interval_posterior(counts: Any, prices: Any = None, stands_for: Any = None) 
     else:
         size = np.asarray(prices, np.float64)
     # The price of one more part: taken off each part here and given back with the number of parts, it keeps
-    # all sums between the smallest and the largest float.
-    each = float(size[min(2, n_elements - 1)] - size[min(1, n_elements - 2)]) if n_elements > 1 else 0.0
+    # all sums between the smallest and the largest float. The largest of the first two: one part must not
+    # vanish where two cost thousands of nats more, nor be all there is where it costs more than two.
+    each = float(np.diff(size[:3]).max()) if n_elements > 1 else 0.0
     below = np.zeros((n_elements + 1, n_classes), np.int64)
     np.cumsum(table, axis=0, out=below[1:])
     rows, gain = _gains(below, total)
