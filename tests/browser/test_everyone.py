@@ -27,6 +27,13 @@ def violations(page):
     return [(one["id"], [node["html"][:160] for node in one["nodes"][:3]]) for one in found]
 
 
+def number_page():
+    random = np.random.default_rng(0)
+    X = {f"x{k}": random.random(400) for k in range(4)} | {"kind": random.choice(list("abc"), 400)}
+    y = X["x0"] * 10 + X["x1"] + random.normal(size=400)
+    return render_page(explore(X, y, target_name="price", grid_seconds=60).to_dict())
+
+
 def test_axe_sees_what_is_wrong(open_page):
     page = open_page("<!doctype html><title>x</title><main><input><p style='color:#ccc'>pale")
     assert {name for name, _ in violations(page)} >= {"label", "color-contrast", "html-has-lang"}
@@ -133,6 +140,36 @@ def test_tab_reaches_every_control(open_page, sample_page):
             return [...document.querySelectorAll("*")].indexOf(one); }""")
         )
     assert len(seen) == n_controls
+
+
+@pytest.mark.parametrize("event", ["pointerdown", "keydown"])
+@pytest.mark.parametrize("of_number", [False, True])
+def test_every_control_is_used_and_nothing_breaks(open_page, sample_page, of_number, event):
+    """By mouse or by keyboard: all in turn, whatever those before have changed."""
+    html = number_page() if of_number else sample_page
+    page = open_page(html)
+    page.evaluate(
+        """event => { window.used = new Set();
+        addEventListener(event, e => used.add(e.target.closest("[data-nth]")?.dataset.nth), true); }""",
+        event,
+    )
+    controls = page.query_selector_all("button, input, select, textarea, summary, a[href], td[tabindex]")
+    expected = set()
+    for n, control in enumerate(controls):
+        if not control.is_visible() or not control.is_enabled():
+            continue
+        control.evaluate("(one, n) => { one.dataset.nth = n; }", n)
+        expected.add(str(n))
+        if event == "pointerdown":
+            control.click()
+            page.keyboard.press("Escape")  # the list of a select
+        else:
+            control.focus()
+            kind = control.evaluate("one => one.tagName")
+            page.keyboard.press({"SELECT": "ArrowDown", "INPUT": "1", "TEXTAREA": "1"}.get(kind, "Enter"))
+    assert len(expected) > 30
+    assert expected <= set(page.evaluate("() => [...used]"))
+    assert page.locator("h1").is_visible()
 
 
 @pytest.mark.parametrize("hostile", HOSTILE)
