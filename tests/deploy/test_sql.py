@@ -220,6 +220,17 @@ def test_semicolons_are_text(name):
 
 
 @every_engine
+def test_a_comment_that_ends_in_a_backslash_ends(name):
+    engine = sql_engines.engine(name)
+    X = load(engine, {"a": ["x", "y"]})
+    shared = {**SHARED, "classes": ("", "\\")}
+    partition = GroupPartition(name="a", groups=(("x",), ("y",)), counts=counts(2, 0, 2), **shared)
+    model = NaiveBayes(("", "\\"), np.array([1, 2]), (VariableEvidence((partition,), 1.0),))
+    proba = np.array(results(engine, model)[1])
+    np.testing.assert_allclose(proba, model.predict_proba(X), rtol=0, atol=1e-12)
+
+
+@every_engine
 def test_negative_nan_is_missing(name):
     engine = sql_engines.engine(name)
     values = [math.copysign(NAN, -1.0), math.copysign(NAN, 1.0), None, -INF, 3.0]

@@ -181,7 +181,8 @@ def to_sql(
         notes.append(f"... and {len(plan.comments) - _LISTED_COLUMNS} more columns")
     lines = [_comment(line, engine) for line in head]
     lines += [line for text in notes for line in _wrapped(_comment(text, engine))]
-    comments = "".join(f"-- {line}\n" for line in lines)
+    # Spark takes a backslash before the end of a line for a comment that goes on.
+    comments = "".join(f"-- {line}{' .' if line.endswith(chr(92)) else ''}\n" for line in lines)
     if template == "dbt":
         text = _as_dbt(text, marker, writer, _split(table))
         comments = _escape_braces(comments)
