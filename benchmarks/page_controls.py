@@ -18,7 +18,7 @@ from typing import Any
 # the data have digits or come from text, which is read for the buttons of an export alone.
 _SCRIPT = r"""
 (() => {
-  const CONTROLS = "a[href], button, input, select, textarea, summary, [tabindex="0"], [role=treeitem]";
+  const CONTROLS = "a[href], button, input, select, textarea, summary, [tabindex='0'], [role=treeitem]";
   const STATES = /\d|^(on|is|open|shut|here|js)$/;
   const named = (e) => (e.id && !/\d/.test(e.id) ? "#" + e.id : "");
   const classes = (e) => [...e.classList].filter((c) => !STATES.test(c)).map((c) => "." + c).join("");
