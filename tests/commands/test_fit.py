@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 
 import numpy as np
 import pandas as pd
@@ -122,3 +123,11 @@ def test_whole_numbers_of_very_many_values_are_a_number_as_in_report(tmp_path, m
     assert "price is taken for a number (--target-type classes" in done.output.replace("\n", " ")
     assert load(out).predict({"size": [0.1]})[0] < load(out).predict({"size": [0.9]})[0]
     assert "taken for" in run("report", tmp_path / "t.csv", "-t", "price", "--memory", memory).output
+
+
+@pytest.mark.parametrize("target", ["times", "spent", "left"])
+def test_a_table_that_fits_needs_no_pyarrow(folder, monkeypatch, target):
+    """Neither do the targets that may be a number."""
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    done = run("fit", folder / "train.csv", "-t", target, "-o", folder / "without.json")
+    assert done.exit_code == 0, done.output

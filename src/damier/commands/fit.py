@@ -77,7 +77,6 @@ def fit(
         raise stop(f"--output must end in .json; got {str(output)!r}", WRONG_COMMAND)
     check_outputs((Path(files),), (output,))
     with data_problems(), warnings.catch_warnings(record=True) as said:
-        from damier.fit.source_target import is_number
         from damier.fit.training import open_training
         from damier.search.run import Run, count_threads
 
@@ -87,7 +86,7 @@ def fit(
         assert opened is not None
         with show_progress(progress)("Counting", 0) as callback:
             run = Run(n_threads, None, callback)
-            number = run.call(is_number, opened.source, target, weights, target_type, many=True, run=run)
+            number = run.call(opened.is_number, target_type, many=True, run=run)
             fit_model: _FitModel = _fit_number if number else _fit_classes
             model, use = run.call(fit_model, opened, run)
     if number and target_type == "auto":

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
 
@@ -17,6 +17,8 @@ from damier.intake import (
     NumericTarget,
     Table,
     Target,
+    TargetType,
+    read_any_target,
     read_numbers,
     read_target,
     read_weights,
@@ -33,6 +35,10 @@ from damier.intake.engines.source import (
     table_bytes,
 )
 from damier.intake.table import IntArray
+from damier.intake.target import explored_target
+
+if TYPE_CHECKING:
+    from damier.search.run import Run
 
 AnyTarget = TypeVar("AnyTarget", Target, NumericTarget, Target | NumericTarget)
 
@@ -151,17 +157,23 @@ class Opened:
             return column.values.astype(np.int64)
         return column.values
 
-    def is_number(self, kind: str) -> bool:
+    def is_number(self, kind: TargetType, *, many: bool = False, run: Run | None = None) -> bool:
         """Say whether the target is a number: where ``kind`` is "auto", fractional ones are.
+
+        With ``many``, whole numbers that could be either are a number too.
 
         Raises
         ------
         ValueError
-            If whole numbers could be either.
+            If whole numbers could be either, without ``many``.
         """
-        if is_number(self.source, self.target, self.weight, kind):
+        if self.fits:
+            y = self._values(self.source.collect([self.target])[self.target])
+            read = explored_target if many else read_any_target
+            return isinstance(read(y, kind, name=self.target), NumericTarget)
+        if is_number(self.source, self.target, self.weight, kind, many=many, run=run):
             return True
-        if kind == "auto":
+        if kind == "auto" and not many:
             refuse_unclear(self.labels)
         return False
 

@@ -158,6 +158,7 @@ def _check_names(connection: Any, name: str, parquet: bool) -> None:
     if not any(re.search(r"_\d+$", held) for held in connection.sql(f"SELECT * FROM {read} LIMIT 0").columns):
         return
     if parquet:
+        need("pyarrow", "engines", f"reading the names of {name}")
         import pyarrow.parquet
 
         written = pyarrow.parquet.read_schema(name).names
@@ -284,7 +285,6 @@ class DuckDBSource:
         *,
         batch: int | None = None,
     ) -> None:
-        need("pyarrow", "engines", "streaming rows from DuckDB")
         self.relation = relation
         self.shown = shown
         self.connection = connection
@@ -324,23 +324,21 @@ class DuckDBSource:
     def _query(self, query: str) -> Any:
         return self.relation.query(_VIEW, query)
 
+    @contextlib.contextmanager
+    def _reader(self, query: str) -> Iterator[Any]:
+        need("pyarrow", "engines", "streaming rows from DuckDB")
+        with self._errors(), contextlib.closing(self._query(query).to_arrow_reader(self.batch)) as reader:
+            yield reader
+
     def _arrow(self, query: str) -> Any:
-        with self._errors():
-            reader = self._query(query).to_arrow_reader(self.batch)
-            try:
-                return reader.read_all()
-            finally:
-                reader.close()
+        with self._reader(query) as reader:
+            return reader.read_all()
 
     def batches(self, query: str) -> Generator[Any]:
         """Stream the Arrow batches of a query on the view of the source."""
         self.n_scans += 1
-        with self._errors():
-            reader = self._query(query).to_arrow_reader(self.batch)
-            try:
-                yield from reader
-            finally:
-                reader.close()
+        with self._reader(query) as reader:
+            yield from reader
 
     def _number(self, name: str) -> str:
         """Write a column as DOUBLE."""
