@@ -131,3 +131,19 @@ def test_a_table_that_fits_needs_no_pyarrow(folder, monkeypatch, target):
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     done = run("fit", folder / "train.csv", "-t", target, "-o", folder / "without.json")
     assert done.exit_code == 0, done.output
+
+
+@pytest.mark.parametrize("memory", ["2GB", "0"])
+def test_classes_of_a_text_file_keep_the_form_of_its_cells(tmp_path, memory):
+    """Whole numbers are not written with a decimal point, whether the rows are collected or streamed."""
+    rng = np.random.default_rng(3)
+    bought = rng.integers(0, 2, 400)
+    pd.DataFrame({"size": bought + rng.random(400), "bought": bought}).to_csv(tmp_path / "t.csv", index=False)
+    out, scored = tmp_path / "m.json", tmp_path / "scored.csv"
+    done = run("fit", tmp_path / "t.csv", "-t", "bought", "-o", out, "--memory", memory)
+    assert done.exit_code == 0, done.output
+    assert load(out).classes == (0, 1)
+    assert run("predict", out, tmp_path / "t.csv", "-o", scored).exit_code == 0
+    held = pd.read_csv(scored, dtype=str)
+    assert list(held.columns) == ["predicted", "probability 0", "probability 1"]
+    assert set(held["predicted"]) == {"0", "1"}

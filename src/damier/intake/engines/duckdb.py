@@ -13,7 +13,7 @@ import weakref
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -203,33 +203,58 @@ def _copy_text(connection: Any, listed: str, copied: str) -> str:
         ]
         rows = f"SELECT {', '.join(kept)} FROM (SELECT {', '.join(held)} FROM {text})"
         connection.execute(f"COPY ({rows}) TO {literal(copied)} (FORMAT parquet)")
-        doubtful = _doubtful(connection, copied, {name: short[name] for name in readings})
+        found = _look_at(connection, copied, {short[name]: reading for name, reading in readings.items()})
+        doubtful = {n: found[short[n]].read for n in readings if found[short[n]].is_doubtful}
         if doubtful:
             weak = ", ".join(map(literal, sorted(WEAK)))
             counts = ", ".join(f"count_if(lower(trim({quoted(n)})) NOT IN ({weak}))" for n in doubtful)
-            (found,) = connection.sql(f"SELECT {counts} FROM {text}").fetchall()
-            cells = dict(zip(doubtful, found, strict=True))
+            (counted,) = connection.sql(f"SELECT {counts} FROM {text}").fetchall()
+            cells = dict(zip(doubtful, counted, strict=True))
             doubtful = {name: read for name, read in doubtful.items() if read < NEARLY * cells[name]}
         if not doubtful:
-            return ", ".join(f"{c} AS {quoted(name)}" for name, c in short.items())
+            # Classes 0 and 1 must not come out as 0.0 and 1.0.
+            whole = {c for c, look in found.items() if look.whole}
+            selected = {name: f"{c}::BIGINT" if c in whole else c for name, c in short.items()}
+            return ", ".join(f"{c} AS {quoted(name)}" for name, c in selected.items())
         readings = {name: reading for name, reading in readings.items() if name not in doubtful}
 
 
-def _doubtful(connection: Any, copied: str, short: Mapping[str, str]) -> dict[str, int]:
-    """Find columns of which less than 95% of the cells were read; return how many were."""
-    if not short:
+class _Look(NamedTuple):
+    """How many cells of a column were not read, how many were, and whether these are whole numbers."""
+
+    unread: int
+    read: int
+    whole: bool | None
+
+    @property
+    def is_doubtful(self) -> bool:
+        """Whether less than 95% of the cells were read."""
+        return self.read < NEARLY * (self.read + self.unread)
+
+
+def _look_at(connection: Any, copied: str, readings: Mapping[str, Reading]) -> dict[str, _Look]:
+    """Look at the columns that were read as something else than text."""
+    if not readings:
         return {}
-    counts = ", ".join(f"count_if(u{c}), count({c})" for c in short.values())
-    (found,) = connection.sql(f"SELECT {counts} FROM read_parquet({literal(copied)})").fetchall()
-    shares = zip(short, found[::2], found[1::2], strict=True)
-    return {name: read for name, unread, read in shares if read < NEARLY * (read + unread)}
+    selected = [
+        f"count_if(u{c}), count({c}), "
+        + (f"bool_and({c} = trunc({c}) AND abs({c}) <= {2**53})" if _is_number(reading) else "false")
+        for c, reading in readings.items()
+    ]
+    query = f"SELECT {', '.join(selected)} FROM read_parquet({literal(copied)})"
+    (found,) = connection.sql(query).fetchall()
+    return {c: _Look(*found[3 * j : 3 * j + 3]) for j, c in enumerate(readings)}
+
+
+def _is_number(reading: Reading) -> bool:
+    return reading.kind == "number" and reading is not _BOOLEAN
 
 
 def _read_as(reading: Reading | None, column: str) -> str:
     """Write the expression of a column of text as what it holds."""
     if reading is None:
         return f"trim({column})"
-    if reading.kind == "number" or reading is _BOOLEAN:
+    if reading.kind == "number":
         return reading.of(column)
     if reading.kind == "time":
         return f"(TIME '00:00:00' + to_microseconds(({reading.of(column)})::BIGINT))"
