@@ -13,9 +13,9 @@ from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import gammaln
 
 from damier.criteria._checks import IntArray, whole_counts, whole_number
+from damier.criteria.special import gammaln
 
 Prior = Literal["even", "paper"]
 

@@ -6,9 +6,9 @@ from collections import OrderedDict
 from typing import Any
 
 import numpy as np
-from scipy.special import betaln, gammaln
 
 from damier.criteria._checks import FloatArray, whole_number
+from damier.criteria.special import betaln, gammaln
 
 _lock = threading.Lock()
 _factorials: FloatArray = np.zeros(1)

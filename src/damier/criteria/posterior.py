@@ -9,10 +9,10 @@ In the formulas, ]a, b] is the part of the elements a + 1 .. b, V the number of 
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.special import gammaln
 
 from damier.criteria._checks import FloatArray, IntArray, class_counts_table
 from damier.criteria.combinatorics import log_factorials
+from damier.criteria.special import gammaln
 
 # Numbers of parts whose share of the probability is below exp(-45) are left out.
 _NEGLIGIBLE = 45.0

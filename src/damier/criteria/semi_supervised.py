@@ -3,10 +3,10 @@
 from typing import Any
 
 import numpy as np
-from scipy.special import gammaln
 
 from damier.criteria._checks import IntArray, class_counts_table, whole_counts
 from damier.criteria.combinatorics import log_binomial
+from damier.criteria.special import gammaln
 
 # The best class totals are quotients of products of two counts, which must fit 64 bits.
 MOST_ROWS = 1 << 31

@@ -4,10 +4,10 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
-from scipy.special import gammaln
 
 from damier.criteria._checks import FloatArray, IntArray, class_counts_table, whole_counts, whole_number
 from damier.criteria.combinatorics import log_bell, log_binomial
+from damier.criteria.special import gammaln
 
 
 def part_costs(counts: Any) -> FloatArray:

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from scipy.special import gammaln
 
 from damier.criteria._checks import IntArray, whole_counts, whole_number
 from damier.criteria.combinatorics import log_bell, log_binomial
+from damier.criteria.special import gammaln
 
 
 def coclustering_cost(table: Any, row_labels: Any, column_labels: Any) -> float:

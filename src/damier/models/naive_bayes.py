@@ -91,7 +91,7 @@ class AveragedEvidence(Model):
             One row per element: its label, its rows, mean, low and high share of each class, and the
             probability of a cut behind it.
         """
-        from scipy.special import betaincinv
+        from damier.criteria.special import betaincinv
 
         found = self.posterior()
         mean, variance = found.shares, np.maximum(found.deviations**2, 1e-18)

@@ -12,6 +12,7 @@ import math
 import numpy as np
 
 from damier.search.kernels import CodeArray, FloatArray, IntArray, bare_kernel
+from damier.search.minimize import minimize
 from damier.search.run import Run
 
 # Steps of a variable at most.
@@ -117,8 +118,6 @@ def find_steps(
     -------
     array of shape (n_steps, n_classes)
     """
-    from scipy.optimize import minimize
-
     n_steps, n_classes = int(firsts[-1]), base.shape[1]
     # Two neighbouring steps of one variable: 1, else 0.
     within = np.ones((n_steps - 1, 1))
@@ -138,20 +137,10 @@ def find_steps(
         slopes[1:] += _RISE * rise
         return float(loss), (slopes * scale).ravel()
 
-    def stop_if_asked(_: object) -> None:
-        if run.stopped:
-            raise StopIteration
-
-    found = minimize(  # type: ignore[call-overload]
-        cost,
-        np.zeros(n_steps * n_classes),
-        jac=True,
-        method="L-BFGS-B",
-        callback=stop_if_asked,
-        options={"maxiter": _MOST_ITERATIONS, "ftol": _LEAST_GAIN},
+    found = minimize(
+        cost, np.zeros(n_steps * n_classes), most_steps=_MOST_ITERATIONS, least_gain=_LEAST_GAIN, run=run
     )
-    result: FloatArray = found.x.reshape(n_steps, n_classes) * scale
-    return result
+    return found.reshape(n_steps, n_classes) * scale
 
 
 def _curvature(base: FloatArray, step: CodeArray, weight: FloatArray, n_steps: int) -> FloatArray:

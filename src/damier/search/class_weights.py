@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 from damier.search.adjustments import find_steps
 from damier.search.kernels import CodeArray, FloatArray, IntArray, bare_kernel
+from damier.search.minimize import minimize
 from damier.search.run import Run
 from damier.search.weights import Problem, build_problem, canonical_order
 
@@ -186,8 +187,6 @@ def adjusted_weights(
     -------
     Weighted
     """
-    from scipy.optimize import minimize
-
     n_variables, n_classes = len(tables), log_prior.size
     order = canonical_order(tables)
     problem = build_problem(
@@ -222,20 +221,15 @@ def adjusted_weights(
         slopes += (_PRICE + extra) / n_classes + _SPREAD * apart
         return float(loss), slopes.ravel()
 
-    def stop_if_asked(_: object) -> None:
-        if run.stopped:
-            raise StopIteration
-
-    found = minimize(  # type: ignore[call-overload]
+    found = minimize(
         cost,
         np.full(n_variables * n_classes, 0.5),
-        jac=True,
-        method="L-BFGS-B",
-        bounds=[(0.0, None)] * (n_variables * n_classes),
-        callback=stop_if_asked,
-        options={"maxiter": _MOST_STEPS, "ftol": _LEAST_GAIN},
+        most_steps=_MOST_STEPS,
+        least_gain=_LEAST_GAIN,
+        positive=True,
+        run=run,
     )
-    climbed = found.x.reshape(n_variables, n_classes)
+    climbed = found.reshape(n_variables, n_classes)
     added = _steps(rows, problem, climbed, [steps[k] for k in order], run)
     weights = np.empty((n_variables, n_classes))
     weights[order] = climbed

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import gammaln
 
 from damier.criteria import log_bell_table, part_costs, regression_cost
+from damier.criteria.special import gammaln
 from damier.search.axis.costs import RANKS, interval_penalties
 from damier.search.axis.exact import search_exact
 from damier.search.axis.greedy import improve

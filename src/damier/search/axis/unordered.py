@@ -11,9 +11,9 @@ from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import digamma, entr
 
 from damier.criteria import grouping_cost, log_bell_table, part_costs
+from damier.criteria.special import digamma, entr
 from damier.search.axis.costs import Price, supervised_price
 from damier.search.axis.groups import (
     best_of_all_groupings,

@@ -17,9 +17,9 @@ from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
-from scipy.special import gammaln
 
 from damier.criteria.balls import Prior, ball_label_cost, ball_split_cost, ball_unsplit_cost
+from damier.criteria.special import gammaln
 from damier.search.balls.memory import check_memory
 from damier.search.balls.waves import WIDTH, BallList, list_balls
 from damier.search.kernels import (

@@ -12,9 +12,9 @@ from itertools import pairwise
 
 import numpy as np
 from scipy import sparse
-from scipy.special import gammaln
 
 from damier.criteria import log_bell_table, log_factorials
+from damier.criteria.special import gammaln
 from damier.search.cocluster.kernels import (
     Clusters,
     Profiles,

@@ -12,9 +12,9 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import gammaln
 
 from damier.criteria import grid_cost, log_binomial, part_costs, regression_grid_cost
+from damier.criteria.special import gammaln
 from damier.search.axis.alone import Alone
 from damier.search.axis.numeric_target import (
     JointPartition,

@@ -16,9 +16,9 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import gammaln
 
 from damier.criteria import log_bell_table, unsupervised_grid_cost
+from damier.criteria.special import gammaln
 from damier.search.axis.costs import CLUSTERS, RANKS
 from damier.search.axis.greedy import improve
 from damier.search.axis.ordered import merge_and_improve
