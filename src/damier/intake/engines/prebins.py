@@ -111,7 +111,11 @@ def keys_of(values: Any) -> Any:
     array([0, 1, 2, 3, 4])
     """
     bits = (np.asarray(values, np.float64) + 0.0).view(np.uint64)
-    return np.where(bits >> np.uint64(63), ~bits, bits | _SIGN)
+    # All ones for negative numbers, the sign alone for others. In place: large arrays cost more than sums.
+    turned = (bits.view(np.int64) >> 63).view(np.uint64)
+    turned |= _SIGN
+    bits ^= turned
+    return bits
 
 
 def numbers_of(keys: Any) -> Any:
@@ -169,16 +173,25 @@ def bins_of(keys: Any, binning: Binning) -> Any:
     ValueError
         At a key that no bin was made for.
     """
-    bins = (keys >> np.uint64(48)).astype(np.int64)
+    bins = (keys >> np.uint64(48)).view(np.int64)
     for depth, level in enumerate(binning.levels, 1):
         size = len(binning.levels[depth].low) if depth < len(binning.levels) else binning.n_bins
-        split = level.base[bins] + ((keys - level.low[bins]) >> level.shift[bins]).astype(np.int64)
-        kept = (bins >= 0) & (level.base[bins] != DROPPED)
-        if np.any(
-            kept & ((level.base[bins] == UNMET) | (keys < level.low[bins]) | (split < 0) | (split >= size))
-        ):
+        base, low = level.base[bins], level.low[bins]
+        split = keys - low
+        split >>= level.shift[bins]
+        split = split.view(np.int64)
+        split += base
+        outside = keys < low
+        outside |= split >= size
+        outside |= split < 0
+        if base.min(initial=0) < 0 or (depth > 1 and bins.min(initial=0) < 0):
+            kept = (bins >= 0) & (base != DROPPED)
+            outside |= base == UNMET
+            outside &= kept
+            split[~kept] = -1
+        if outside.any():
             raise ValueError(CHANGED)
-        bins = np.where(kept, split, -1)
+        bins = split
     return bins
 
 
@@ -225,7 +238,8 @@ def count_numbers(
     if not kept.all():
         keys, bins, codes = keys[kept], bins[kept], codes[kept]
         weights = None if weights is None else weights[kept]
-    counts.counts[:] += _sums(bins * n_classes + codes, weights, n_bins * n_classes).reshape(n_bins, -1)
+    cells = bins if n_classes == 1 else bins * n_classes + codes
+    counts.counts[:] += _sums(cells, weights, n_bins * n_classes).reshape(n_bins, -1)
     np.minimum.at(counts.low, bins, keys)
     np.maximum.at(counts.high, bins, keys)
     return counts._replace(values=distinct)

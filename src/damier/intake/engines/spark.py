@@ -240,34 +240,24 @@ class SparkSource:
         weight, weighted = each[0].weight, None
         if weight is not None:
             weighted = place(self._sql(f"CAST({quoted(weight)} AS BIGINT)"))
-        width = min(spark_kernels.WIDTH, max(classes))
-        sums = [f"n{i}" for i in range(width)]
-        schema = "k int, bin bigint, block int, low bigint, high bigint, " + ", ".join(
-            f"{name} bigint" for name in sums
-        )
-        kernel = spark_kernels.counting(tasks, coders, weighted, width, values)
-        merged = (
+        blocks = (
             self._counted(weight)
             .select(*selected)
-            .mapInArrow(kernel, schema)
-            .groupBy("k", "bin", "block")
-            .agg(
-                *(
-                    self._sql(f"{how}({name})").alias(name)
-                    for how, name in [("min", "low"), ("max", "high"), *(("sum", name) for name in sums)]
-                )
+            .mapInArrow(
+                spark_kernels.counting(tasks, coders, weighted, values), "k int, block int, blob binary"
             )
         )
-        few = merged.mapInArrow(spark_kernels.packing(width, len(names)), "blob binary")
-        one = few.coalesce(1).mapInArrow(spark_kernels.merging(width, len(names)), "blob binary")
-        blobs = [bytes(row[0]) for row in self._run(one.collect, watch)]
-        self.bytes_fetched = sum(map(len, blobs))
+        added = blocks.repartition("k").mapInArrow(spark_kernels.adding(classes), "k int, blob binary")
+        blobs = {row[0]: bytes(row[1]) for row in self._run(added.collect, watch)}
+        self.bytes_fetched = sum(map(len, blobs.values()))
         if watch is not None:
             watch.report(f"Scan {self.n_scans}", done=self.n_rows, total=self.n_rows)
-        held = [spark_kernels.unpack_rows(blob, width) for blob in blobs]
-        rows = [np.concatenate(parts) for parts in zip(*held, strict=True)]
-        counts = spark_kernels.counts_of(rows, [binnings[name] for name in names], classes, width, values)
-        return dict(zip(names, counts, strict=True))
+        return {
+            name: spark_kernels.unpack_counts(blobs[j], binnings[name], classes[j], values)
+            if j in blobs
+            else prebins.no_counts(binnings[name], classes[j], values)  # a frame without rows
+            for j, name in enumerate(names)
+        }
 
     def _coder(
         self, labels: Labels, numbers: Callable[[str], int], place: Callable[[Any], int]

@@ -1,4 +1,4 @@
-"""What Spark's workers run: counts of their rows, in rows that Spark adds up.
+"""What Spark's workers run: counts of their rows, and sums of these counts.
 
 This module and :mod:`damier.intake.engines.prebins` are shipped by value: workers need NumPy and pyarrow,
 not Damier.
@@ -25,10 +25,12 @@ from damier.intake.engines.prebins import (
     parts_of,
 )
 
-WIDTH = 16
-"""Classes counted side by side in one row."""
-
 _ROWS = 1 << 17
+# Bytes of a row between workers, about: Spark puts thousands of rows into one batch.
+_BYTES = 8192
+_MISSING = -1  # the row of a task that says how many values are missing
+_BUCKETS = 64
+_MIX = np.uint64(0x9E3779B97F4A7C15)
 _SIGN = np.uint64(1 << 63)
 _MOST, _LEAST = np.iinfo(np.int64).max, np.iinfo(np.int64).min
 
@@ -75,15 +77,11 @@ def counting(
     tasks: Sequence[tuple[int, Packed, int]],
     coders: Sequence[Sequence[tuple[int, Any, bool, int]]],
     weight: int | None,
-    width: int,
     values: bool,
 ) -> Callable[[Iterator[Any]], Iterator[Any]]:
     """Return the function that counts a partition.
 
-    It takes batches of columns, and yields rows ``k`` (which task), ``bin``, ``block`` (which classes),
-    ``low``, ``high``, ``n0, n1, ...``. Rows without a value are in bin -1. With ``values``, a distinct value
-    of task j is a row of its own with ``k = j + number of tasks`` and the value as its bin; where there are
-    too many, one row with ``k = j + 2 * number of tasks`` says so.
+    It takes batches of columns, and yields rows ``k`` (which task), ``block`` and ``blob`` for `adding`.
 
     Parameters
     ----------
@@ -95,8 +93,6 @@ def counting(
         number of parts.
     weight : int or None
         The column of the weights.
-    width : int
-        Classes side by side in a row.
     values : bool
         Whether to list distinct values.
     """
@@ -114,7 +110,8 @@ def counting(
             for j, (binning, (at, _, _)) in enumerate(zip(unpacked, tasks, strict=True)):
                 known = _codes(held, columns, coders[j]) if len(coders) > 1 else codes
                 counts[j] = count_numbers(counts[j], columns[at], known, weights, binning)
-        yield from rows_of(counts, width)
+        for j, one in enumerate(counts):
+            yield _batch(j, _blobs(one))
 
     return count
 
@@ -146,127 +143,144 @@ def _larger(batches: Iterable[Any]) -> Iterator[Any]:
         yield pa.Table.from_batches(held)
 
 
-def rows_of(counts: Sequence[Counts], width: int) -> Iterator[Any]:
-    """Yield counts as rows: see `counting`."""
+def _batch(k: int, blobs: Sequence[tuple[int, bytes]]) -> Any:
     import pyarrow as pa
 
-    for j, one in enumerate(counts):
-        n_classes = one.counts.shape[1]
-        bins = np.flatnonzero(one.high >= one.low)
-        table = np.vstack([one.missing[None], one.counts[bins]])
-        parts: list[Any] = []
-        for block, start in enumerate(range(0, n_classes, width)):
-            part = np.zeros((len(table), width), np.int64)
-            part[:, : table[:, start : start + width].shape[1]] = table[:, start : start + width]
-            low = np.append(_MOST, signed(one.low[bins]))
-            high = np.append(_LEAST, signed(one.high[bins]))
-            parts.append((np.full(len(table), j), np.append(-1, bins), block, low, high, part))
-        many = len(counts)
-        if one.values is not None:
-            distinct = signed(one.values)
-            parts.append((np.full(len(distinct), j + many), distinct, 0, distinct, distinct, None))
-        else:
-            parts.append((np.array([j + 2 * many]), np.zeros(1, np.int64), 0, [_MOST], [_LEAST], None))
-        for k, held, block, low, high, part in parts:
-            sums = np.zeros((len(k), width), np.int64) if part is None else part
-            columns = {
-                "k": np.asarray(k, np.int32),
-                "bin": np.asarray(held, np.int64),
-                "block": np.full(len(k), block, np.int32),
-                "low": np.asarray(low, np.int64),
-                "high": np.asarray(high, np.int64),
-                **{f"n{i}": np.ascontiguousarray(sums[:, i]) for i in range(width)},
-            }
-            yield pa.RecordBatch.from_pydict(columns)
+    columns = {
+        "k": pa.array([k] * len(blobs), pa.int32()),
+        "block": pa.array([block for block, _ in blobs], pa.int32()),
+        "blob": pa.array([blob for _, blob in blobs], pa.binary()),
+    }
+    return pa.RecordBatch.from_pydict(columns)
 
 
-def packing(width: int, n_columns: int) -> Callable[[Iterator[Any]], Iterator[Any]]:
-    """Return the function that turns rows added up by Spark into few bytes."""
+def _blobs(one: Counts) -> list[tuple[int, bytes]]:
+    """Cut the counts of one task into blocks of a few kilobytes.
 
-    def pack(batches: Iterator[Any]) -> Iterator[Any]:
+    A block from 0 on has neighbouring bins: rows of the bin, its least and greatest key and its counts.
+    Block -1 has the missing values, and whether distinct values are too many or not asked for. Those before
+    it have distinct values, a bucket each.
+    """
+    bins = np.flatnonzero(one.high >= one.low)
+    rows = np.column_stack([bins, signed(one.low[bins]), signed(one.high[bins]), one.counts[bins]])
+    blocks = bins // _block_size(one.counts.shape[1])
+    found = [(_MISSING, np.append(one.values is None, one.missing).astype(np.int64).tobytes())]
+    found += [(block, held.tobytes()) for block, held in _runs(blocks, rows)]
+    if one.values is not None:
+        buckets = ((one.values * _MIX) >> np.uint64(58)).astype(np.int64)
+        order = np.argsort(buckets, kind="stable")
+        held = _runs(buckets[order], one.values[order])
+        found += [(_MISSING - 1 - bucket, keys.tobytes()) for bucket, keys in held]
+    return found
+
+
+def _block_size(n_classes: int) -> int:
+    return max(1, _BYTES // (24 + 8 * n_classes))
+
+
+def _runs(labels: Any, rows: Any) -> Iterator[tuple[int, Any]]:
+    """Cut rows where their labels, which ascend, change."""
+    starts = np.flatnonzero(np.diff(labels, prepend=-1))
+    for start, stop in zip(starts, np.append(starts[1:], len(labels)), strict=True):
+        yield int(labels[start]), rows[start:stop]
+
+
+class _Sum:
+    """Counts of one task that grow block by block."""
+
+    def __init__(self, n_classes: int) -> None:
+        self.n_classes = n_classes
+        self.missing = np.zeros(n_classes, np.int64)
+        self.blocks: dict[int, Any] = {}
+        self.values: dict[int, Any] | None = {}
+
+    def add(self, block: int, blob: bytes) -> None:
+        """Add what `_blobs` made."""
+        if block >= 0:
+            self._add_block(block, np.frombuffer(blob, np.int64).reshape(-1, 3 + self.n_classes))
+        elif block == _MISSING:
+            many, *missing = np.frombuffer(blob, np.int64)
+            self.missing += missing
+            self.values = None if many else self.values
+        elif self.values is not None:
+            known = self.values.get(block, np.empty(0, np.uint64))
+            self.values[block] = np.union1d(known, np.frombuffer(blob, np.uint64))
+            if sum(map(len, self.values.values())) > MOST_VALUES:
+                self.values = None
+
+    def _add_block(self, block: int, rows: Any) -> None:
+        size = _block_size(self.n_classes)
+        if block not in self.blocks:
+            held = np.zeros((size, 2 + self.n_classes), np.int64)
+            held[:, 0], held[:, 1] = _MOST, _LEAST
+            self.blocks[block] = held
+        held, at = self.blocks[block], rows[:, 0] - block * size
+        held[at, 0] = np.minimum(held[at, 0], rows[:, 1])
+        held[at, 1] = np.maximum(held[at, 1], rows[:, 2])
+        held[at, 2:] += rows[:, 3:]
+
+    def packed(self) -> bytes:
+        """Put all into few bytes: see `unpack_counts`."""
+        size = _block_size(self.n_classes)
+        rows = [np.empty((0, 3 + self.n_classes), np.int64)]
+        for block, held in sorted(self.blocks.items()):
+            bins = np.flatnonzero(held[:, 1] >= held[:, 0])
+            rows.append(np.column_stack([bins + block * size, held[bins]]))
+        table = np.concatenate(rows).view(np.uint64)
+        # Differences are small, and bytes of one weight side by side compress well.
+        table[:, 2] -= table[:, 1]
+        table[:, :2] = np.diff(table[:, :2], axis=0, prepend=np.uint64(0))
+        values = np.empty(0, np.uint64)
+        if self.values:
+            values = np.sort(np.concatenate(list(self.values.values())))
+        head = np.array([self.values is None, len(values), *self.missing], np.uint64)
+        turned = [_turned(held) for held in (*table.T, np.diff(values, prepend=np.uint64(0)))]
+        return zlib.compress(head.tobytes() + b"".join(turned), 6)
+
+
+def adding(classes: Sequence[int]) -> Callable[[Iterator[Any]], Iterator[Any]]:
+    """Return the function that adds up the blocks of some tasks, and yields rows ``k`` and ``blob``.
+
+    All blocks of a task must be in one partition. ``classes`` are the numbers of classes of all tasks.
+    """
+
+    def add(batches: Iterator[Any]) -> Iterator[Any]:
         import pyarrow as pa
 
-        held = [batch for batch in batches if batch.num_rows]
-        blobs: list[bytes] = []
-        if held:
-            table = pa.Table.from_batches(held)
-            columns = [table.column(i).to_numpy() for i in range(5 + width)]
-            blobs = [pack_rows(columns, n_columns)]
-        yield pa.RecordBatch.from_pydict({"blob": pa.array(blobs, pa.binary())})
+        sums: dict[int, _Sum] = {}
+        for batch in batches:
+            for k, block, blob in zip(*(column.to_pylist() for column in batch.columns), strict=True):
+                if k not in sums:
+                    sums[k] = _Sum(classes[k])
+                sums[k].add(block, blob)
+        for k, one in sums.items():
+            yield pa.RecordBatch.from_pydict(
+                {"k": pa.array([k], pa.int32()), "blob": pa.array([one.packed()], pa.binary())}
+            )
 
-    return pack
-
-
-def merging(width: int, n_columns: int) -> Callable[[Iterator[Any]], Iterator[Any]]:
-    """Return the function that puts the bytes of all partitions into one."""
-
-    def merge(batches: Iterator[Any]) -> Iterator[Any]:
-        import pyarrow as pa
-
-        blobs = [blob for batch in batches for blob in batch.column(0).to_pylist()]
-        held = [unpack_rows(blob, width) for blob in blobs]
-        if held:
-            columns = [np.concatenate(parts) for parts in zip(*held, strict=True)]
-            blobs = [pack_rows(columns, n_columns)]
-        yield pa.RecordBatch.from_pydict({"blob": pa.array(blobs, pa.binary())})
-
-    return merge
+    return add
 
 
-def pack_rows(columns: Sequence[Any], n_columns: int) -> bytes:
-    """Sort rows, leave out distinct values of columns that have too many, and compress."""
-    k, bins = columns[0], columns[1]
-    sizes = np.bincount(k, minlength=3 * n_columns)
-    many = (sizes[2 * n_columns :] > 0) | (sizes[n_columns : 2 * n_columns] > MOST_VALUES)
-    dropped = np.zeros(3 * n_columns, bool)
-    dropped[n_columns : 2 * n_columns] = many
-    chosen = np.flatnonzero(~dropped[k])
-    order = chosen[np.lexsort((columns[2][chosen], bins[chosen], k[chosen]))]
-    overflown = np.flatnonzero(many & (sizes[2 * n_columns :] == 0)) + 2 * n_columns
-    empty = {0: overflown, 3: np.full(len(overflown), _MOST), 4: np.full(len(overflown), _LEAST)}
-    none = np.zeros(len(overflown), np.int64)
-    held = [
-        np.append(column[order].astype(np.int64), empty.get(i, none)).view(np.uint64)
-        for i, column in enumerate(columns)
-    ]
-    # Differences are small, and bytes of one weight side by side compress well.
-    held[4] = held[4] - held[3]
-    for i in (1, 3):
-        held[i] = np.diff(held[i], prepend=np.uint64(0))
-    turned = [np.ascontiguousarray(column.view(np.uint8).reshape(-1, 8).T).tobytes() for column in held]
-    return zlib.compress(b"".join(turned), 6)
+def _turned(column: Any) -> bytes:
+    return np.ascontiguousarray(np.ascontiguousarray(column).view(np.uint8).reshape(-1, 8).T).tobytes()
 
 
-def unpack_rows(blob: bytes, width: int) -> list[Any]:
-    """Turn the bytes back into rows."""
-    held = np.frombuffer(zlib.decompress(blob), np.uint8).reshape(5 + width, 8, -1)
-    columns = [np.ascontiguousarray(part.T).view(np.uint64).ravel() for part in held]
-    columns[1] = np.cumsum(columns[1], dtype=np.uint64)
-    columns[3] = np.cumsum(columns[3], dtype=np.uint64)
-    columns[4] = columns[4] + columns[3]
-    return [column.view(np.int64) for column in columns]
+def _turned_back(data: Any) -> Any:
+    return np.ascontiguousarray(data.reshape(8, -1).T).view(np.uint64).ravel()
 
 
-def counts_of(
-    rows: Sequence[Any], binnings: Sequence[Binning], classes: Sequence[int], width: int, values: bool
-) -> list[Counts]:
-    """Turn rows that were added up into counts."""
-    many = len(binnings)
-    k, bins, block, low, high, *sums = rows
-    result = []
-    for j, (binning, n_classes) in enumerate(zip(binnings, classes, strict=True)):
-        counts = no_counts(binning, n_classes)
-        for start in range(0, n_classes, width):
-            chosen = np.flatnonzero((k == j) & (block == start // width))
-            at = bins[chosen]
-            met, absent = chosen[at >= 0], chosen[at < 0]
-            for i in range(min(width, n_classes - start)):
-                counts.counts[bins[met], start + i] = sums[i][met]
-                counts.missing[start + i] = sums[i][absent].sum()
-            counts.low[bins[met]] = unsigned(low[met])
-            counts.high[bins[met]] = unsigned(high[met])
-        if values and not (k == j + 2 * many).any():
-            found = np.sort(unsigned(bins[k == j + many]))
-            counts = counts._replace(values=found if len(found) <= MOST_VALUES else None)
-        result.append(counts)
-    return result
+def unpack_counts(blob: bytes, binning: Binning, n_classes: int, values: bool) -> Counts:
+    """Turn the bytes of a task back into counts."""
+    data = np.frombuffer(zlib.decompress(blob), np.uint8)
+    split = 8 * (2 + n_classes)
+    many, n_values, *missing = data[:split].view(np.int64)
+    end = len(data) - 8 * int(n_values)
+    bins, low, span, *sums = (_turned_back(held) for held in data[split:end].reshape(3 + n_classes, -1))
+    counts = no_counts(binning, n_classes)
+    counts.missing[:] = missing
+    at, low = np.cumsum(bins, dtype=np.uint64).astype(np.int64), np.cumsum(low, dtype=np.uint64)
+    counts.counts[at] = np.column_stack(sums).view(np.int64)
+    counts.low[at], counts.high[at] = unsigned(low), unsigned(low + span)
+    if not values or many:
+        return counts
+    return counts._replace(values=np.cumsum(_turned_back(data[end:]), dtype=np.uint64))
