@@ -73,10 +73,9 @@ class Model:
 
     def __post_init__(self) -> None:
         kind: Any = type(self)
-        for name, hint in _field_types(kind).items():
-            dtype = _dtype_of(hint)
+        for name, dtype in _array_fields(kind).items():
             value = getattr(self, name)
-            if dtype is not None and value is not None:
+            if value is not None:
                 array = np.asarray(value, dtype=dtype)
                 if array.flags.writeable:  # the caller's own: what was found does not change with it
                     array = array.copy() if array is value else array
@@ -415,6 +414,13 @@ def _shown(plain: Any) -> str:
 def _field_types(cls: Any) -> dict[str, Any]:
     hints = get_type_hints(cls, include_extras=True)
     return {field.name: hints[field.name] for field in fields(cls)}
+
+
+@cache
+def _array_fields(cls: Any) -> dict[str, Any]:
+    """Types of the elements of the fields that are arrays; worked out once, as there may be many models."""
+    found = {name: _dtype_of(hint) for name, hint in _field_types(cls).items()}
+    return {name: dtype for name, dtype in found.items() if dtype is not None}
 
 
 def _dtype_of(hint: Any) -> Any:

@@ -8,9 +8,56 @@ bins included. Loops stand where slices could be assigned: those take seconds to
 
 from __future__ import annotations
 
+from typing import NamedTuple, Self
+
 import numpy as np
 
-from damier.search.kernels import IntArray, allocating_inner, inner
+from damier.search.kernels import CodeArray, IntArray, count_bits, inner
+
+# Rows handled at a time: what is worked out of them stays in the fastest cache.
+BLOCK = 1024
+
+
+class Space(NamedTuple):
+    """Where bins are counted and covered: overwritten, and allocated once, as that takes time.
+
+    ``counts`` and ``places`` are for counting. Bits of ``blocked_x`` and ``blocked_y`` are set as
+    `grow_rectangle` says, bit y of ``marked[x]`` where a bin is worth growing. ``left`` are the rows not yet
+    covered, ``sums`` and ``others`` prefix sums, ``grown`` rectangles.
+    """
+
+    counts: CodeArray
+    places: CodeArray
+    blocked_x: IntArray
+    blocked_y: IntArray
+    marked: IntArray
+    first: IntArray
+    last: IntArray
+    left: IntArray
+    sums: IntArray
+    others: IntArray
+    grown: IntArray
+
+    @classmethod
+    def of(cls, b: int) -> Self:
+        """Allocate for b bins per side at most."""
+
+        def whole(*shape: int) -> IntArray:
+            return np.zeros(shape, dtype=np.int64)
+
+        return cls(
+            counts=np.zeros(2 * b * b, dtype=np.int32),
+            places=np.zeros(BLOCK, dtype=np.int32),
+            blocked_x=whole(b + 2),
+            blocked_y=whole(b + 2),
+            marked=whole(b),
+            first=whole(b),
+            last=whole(b),
+            left=whole(b, b),
+            sums=whole(b + 1, b + 1),
+            others=whole(b + 1, b + 1),
+            grown=whole(b * b, 5),
+        )
 
 
 @inner
@@ -68,7 +115,7 @@ def grow_rectangle(blocked_x: IntArray, blocked_y: IntArray, i: int, j: int) -> 
 
 
 @inner
-def rows_alone(own: IntArray, other: IntArray, b: int, tolerance: float) -> tuple[int, int]:
+def rows_alone(own: CodeArray, other: CodeArray, b: int, tolerance: float) -> tuple[int, int]:
     """Count the rows of the current class and those of the others in the bins that are not blocked."""
     held, others = 0, 0
     for i in range(b):
@@ -79,36 +126,106 @@ def rows_alone(own: IntArray, other: IntArray, b: int, tolerance: float) -> tupl
     return held, others
 
 
-@allocating_inner
+@inner
+def _lowest(word: int) -> int:
+    """Place of the lowest bit that is set, counted from zero; there must be one."""
+    bits = np.uint64(word)
+    return count_bits(~bits & (bits - np.uint64(1)))  # type: ignore[no-any-return]
+
+
+@inner
+def _highest(word: int) -> int:
+    """Place of the highest bit that is set, counted from one; zero if none is."""
+    bits = np.uint64(word)
+    bits |= bits >> np.uint64(1)
+    bits |= bits >> np.uint64(2)
+    bits |= bits >> np.uint64(4)
+    bits |= bits >> np.uint64(8)
+    bits |= bits >> np.uint64(16)
+    bits |= bits >> np.uint64(32)
+    return count_bits(bits)  # type: ignore[no-any-return]
+
+
+@inner
+def _mark_coverable(own: CodeArray, b: int, min_cover: float, space: Space) -> int:
+    """Keep the bins marked that a rectangle of more than ``min_cover`` rows may hold; return their rows.
+
+    A rectangle around a bin lies between the next blocked bins of its row and of its column: where these
+    hold too few rows between them, so does the rectangle.
+    """
+    blocked_x, blocked_y, marked = space.blocked_x, space.blocked_y, space.marked
+    first, last, sums = space.first, space.last, space.sums
+    rows = 0
+    for j in range(b):
+        last[j] = -1
+    for i in range(b):
+        blocked, open_bins, kept = blocked_x[i + 1], marked[i], marked[i]
+        start, end = 0, -1
+        while open_bins != 0:
+            j = _lowest(open_bins)
+            bit = np.int64(1) << j
+            open_bins ^= bit
+            if j > end:
+                start = _highest(blocked & (bit - 1))
+                end = j + _lowest(blocked >> j) - 1
+            if last[j] < i:
+                along = blocked_y[j + 1]
+                first[j] = _highest(along & ((np.int64(1) << i) - 1))
+                last[j] = i + _lowest(along >> i) - 1
+            if inside(sums, first[j], last[j], start, end) > min_cover:
+                rows += own[i, j]
+            else:
+                kept ^= bit
+        marked[i] = kept
+    return rows
+
+
+@inner
 def cover_bins(
-    own: IntArray, other: IntArray, b: int, tolerance: float, min_cover: float, rectangles: IntArray
+    own: CodeArray,
+    other: CodeArray,
+    b: int,
+    tolerance: float,
+    min_cover: float,
+    most: int,
+    space: Space,
+    rectangles: IntArray,
 ) -> tuple[int, int]:
     """Cover a bin matrix greedily; write the rectangles, return their number and the rows they cover.
 
     The next rectangle is the one with the most rows of the class not yet covered, less the rows of other
     classes in it and in the bins that border it; it must hold more than ``min_cover`` such rows. What a bin
-    grows into does not depend on what is covered, so every bin is grown once.
+    grows into does not depend on what is covered, so every bin is grown once. Where no more than ``most``
+    rows can be covered both may be zero.
     """
-    # One bit per bin: 62 bins per side, 2 log2 n, stand for more rows than there are.
-    blocked_x, blocked_y = np.zeros(b + 2, np.int64), np.zeros(b + 2, np.int64)
+    # One bit per bin: 62 bins per side, 2 log2 n, stand for more rows than there are. Beyond the matrix all
+    # is blocked.
+    blocked_x, blocked_y, marked = space.blocked_x, space.blocked_y, space.marked
+    left, sums, others, grown = space.left, space.sums, space.others, space.grown
+    beyond = np.int64(-1) << b
+    for k in range(b + 2):
+        blocked_y[k] = beyond
     blocked_x[0] = blocked_x[b + 1] = blocked_y[0] = blocked_y[b + 1] = -1
-    left = np.empty((b, b), np.int64)
+    columns = blocked_y[1:]
     for i in range(b):
+        blocked, held = beyond, np.int64(0)
         for j in range(b):
             left[i, j] = own[i, j]
-            if other[i, j] > tolerance * own[i, j]:
-                blocked_x[i + 1] |= np.int64(1) << j
-                blocked_y[j + 1] |= np.int64(1) << i
-    sums = np.empty((b + 1, b + 1), np.int64)
+            bit = np.int64(other[i, j] > tolerance * own[i, j])
+            blocked |= bit << j
+            columns[j] |= bit << i
+            held |= np.int64(own[i, j] > 0) << j
+        blocked_x[i + 1] = blocked
+        marked[i] = held & ~blocked
     prefix_sums(left, b, sums)
-    others = np.empty((b + 1, b + 1), np.int64)
+    if _mark_coverable(own, b, min_cover, space) <= most:
+        return 0, 0
     prefix_sums(other, b, others)
-    grown = np.empty((b * b, 5), np.int64)
     n_grown = 0
     p0, p1, q0, q1 = -1, -1, -1, -1
     for i in range(b):
         for j in range(b):
-            if own[i, j] == 0 or (blocked_x[i + 1] >> j) & 1 == 1:
+            if (marked[i] >> j) & 1 == 0:
                 continue
             x0, x1, y0, y1 = grow_rectangle(blocked_x, blocked_y, i, j)
             if x0 == p0 and x1 == p1 and y0 == q0 and y1 == q1:

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from damier.search.kernels import CodeArray, FloatArray, IntArray, allocating_inner, inner, kernel
-from damier.search.linf.cover import cover_bins, rows_alone
+from damier.search.linf.cover import BLOCK, Space, cover_bins, rows_alone
 from damier.search.linf.project import (
     Aim,
     Projection,
@@ -29,8 +29,6 @@ from damier.search.linf.project import (
 from damier.search.linf.settings import LinfSettings
 
 _MOST_RECTANGLES = 256
-# Rows counted at a time.
-_BLOCK = 1024
 _N_SLOTS = 16
 
 
@@ -175,8 +173,8 @@ class Work(NamedTuple):
     # As `Projection`, with one more dimension in front: the projections of a pass.
     axes: IntArray
     limits: IntArray
-    own: IntArray
-    other: IntArray
+    own: CodeArray
+    other: CodeArray
     found: Found
 
     @classmethod
@@ -203,6 +201,7 @@ class Work(NamedTuple):
                 chosen=chosen,
                 xy=np.zeros((3, n), dtype=np.int32),
                 most_weight=most_weight(rows.unit),
+                space=Space.of(b),
             ),
             tally=Tally(whole(g), whole(g, p), whole(g, n_slots), whole(n_slots), whole(n_slots), real(g, p)),
             draw=Draw(
@@ -217,8 +216,8 @@ class Work(NamedTuple):
             ),
             axes=whole(t, 2, width),
             limits=whole(t, 4),
-            own=whole(t, b, b),
-            other=whole(t, b, b),
+            own=np.zeros((t, b, b), np.int32),
+            other=np.zeros((t, b, b), np.int32),
             found=Found(whole(32, 7), whole(32, 3 * width), whole(32, n_slots), whole(64, 4 + g)),
         )
 
@@ -234,9 +233,9 @@ def _count_rows(
     place, slots, bounds, n = rows.place, rows.slots, rows.bounds, numbers.shape[0]
     for i in range(n):
         tally.alive[codes[i]] += sign
-    values, found = np.empty(_BLOCK, np.int32), np.empty(_BLOCK, np.int32)
-    for start in range(0, n, _BLOCK):
-        size = min(n - start, _BLOCK)
+    values, found = np.empty(BLOCK, np.int32), np.empty(BLOCK, np.int32)
+    for start in range(0, n, BLOCK):
+        size = min(n - start, BLOCK)
         for j in range(place.shape[0]):
             for i in range(size):
                 values[i] = view.columns[j, numbers[start + i]]
@@ -430,7 +429,9 @@ def _best_cover(
             climb(view, at, few, sampled, settings.n_climbs, work.draw.chosen_odds, state, tried)
         if settings.n_climbs > 0 or m > settings.rows_ranked:
             look(view, at, m, aim)
-        number, covered = cover_bins(at.own, at.other, aim.b, aim.tolerance, aim.least, tried)
+        number, covered = cover_bins(
+            at.own, at.other, aim.b, aim.tolerance, aim.least, best_covered, view.space, tried
+        )
         if covered > best_covered:
             best, best_covered, best_number = t, covered, number
             for r in range(number):

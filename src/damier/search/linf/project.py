@@ -10,11 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from damier.search.kernels import CodeArray, FloatArray, IntArray, allocating_inner, inner
-from damier.search.linf.cover import cover_bins, rows_alone
-
-# Rows projected at a time: the sum stays in the fastest cache while columns are added to it.
-_BLOCK = 1024
+from damier.search.kernels import CodeArray, FloatArray, IntArray, inner
+from damier.search.linf.cover import BLOCK, Space, cover_bins, rows_alone
 
 
 def most_weight(unit: int) -> int:
@@ -135,8 +132,8 @@ def project(
     Column ``j`` is read from ``shares[place[j]]`` when it is categorical (``place[j] >= 0``).
     """
     low, high = np.int32(2147483647), np.int32(-2147483648)
-    for start in range(0, n_rows, _BLOCK):
-        stop = min(n_rows, start + _BLOCK)
+    for start in range(0, n_rows, BLOCK):
+        stop = min(n_rows, start + BLOCK)
         # Loops over slices start at zero: where an index could be negative they do not become vector code.
         part = out[start:stop]
         for i in range(stop - start):
@@ -166,7 +163,7 @@ def bin_of(value: int, low: int, scale: np.float32, n_bins: int) -> int:
     return min(int(np.float32(value - low) * scale), n_bins - 1)
 
 
-@allocating_inner
+@inner
 def count_bins(
     x: CodeArray,
     y: CodeArray,
@@ -175,23 +172,26 @@ def count_bins(
     codes: CodeArray,
     current: int,
     b: int,
-    own: IntArray,
-    other: IntArray,
+    space: Space,
+    own: CodeArray,
+    other: CodeArray,
 ) -> None:
     """Count the rows of the current class and of the others in b x b bins; limits are x's, then y's."""
     x_scale = bin_scale(limits[0], limits[1], b)
     y_scale = bin_scale(limits[2], limits[3], b)
     x_low, y_low, top = np.float32(limits[0]), np.float32(limits[2]), np.int32(b - 1)
-    side, size = np.int32(b), np.int32(b * b)
-    counts = np.zeros(2 * b * b, np.int32)  # of the others, then of the current class
-    places = np.empty(_BLOCK, np.int32)
-    for start in range(0, n_rows, _BLOCK):
-        stop = min(n_rows, start + _BLOCK)
+    side, size, wanted = np.int32(b), np.int32(b * b), np.int32(current)
+    counts, places = space.counts, space.places
+    for k in range(2 * b * b):  # those of the others, then those of the current class
+        counts[k] = 0
+    for start in range(0, n_rows, BLOCK):
+        stop = min(n_rows, start + BLOCK)
         x_part, y_part, held = x[start:stop], y[start:stop], codes[start:stop]
-        for i in range(stop - start):  # as `bin_of`, in vector code
+        for i in range(stop - start):  # as `bin_of`, in vector code of 32 bits
             u = min(np.int32((np.float32(x_part[i]) - x_low) * x_scale), top)
             v = min(np.int32((np.float32(y_part[i]) - y_low) * y_scale), top)
-            places[i] = u * side + v + (size if held[i] == current else np.int32(0))
+            place = np.int32(np.int32(u * side) + v)
+            places[i] = np.int32(place + (size if held[i] == wanted else np.int32(0)))
         for i in range(stop - start):
             counts[places[i]] += 1
     for row in range(b):
@@ -219,6 +219,8 @@ class View(NamedTuple):
         What both axes add up to; the last row is for an axis under trial.
     most_weight : int
         Largest sum of weights of an axis.
+    space : Space
+        Where bins are counted and covered.
     """
 
     columns: CodeArray
@@ -228,6 +230,7 @@ class View(NamedTuple):
     chosen: IntArray
     xy: CodeArray
     most_weight: int
+    space: Space
 
 
 class Projection(NamedTuple):
@@ -239,8 +242,8 @@ class Projection(NamedTuple):
 
     axes: IntArray
     limits: IntArray
-    own: IntArray
-    other: IntArray
+    own: CodeArray
+    other: CodeArray
 
 
 class Aim(NamedTuple):
@@ -267,7 +270,18 @@ def look(view: View, at: Projection, n_rows: int, aim: Aim) -> None:
             2 * a,
             view.xy[a],
         )
-    count_bins(view.xy[0], view.xy[1], at.limits, n_rows, view.codes, aim.current, aim.b, at.own, at.other)
+    count_bins(
+        view.xy[0],
+        view.xy[1],
+        at.limits,
+        n_rows,
+        view.codes,
+        aim.current,
+        aim.b,
+        view.space,
+        at.own,
+        at.other,
+    )
 
 
 @inner
@@ -288,7 +302,7 @@ def climb(
     """
     axes, limits, own, other, xy, b = at.axes, at.limits, at.own, at.other, view.xy, aim.b
     look(view, at, n_rows, aim)
-    _, most = cover_bins(own, other, b, aim.tolerance, aim.least, rectangles)
+    _, most = cover_bins(own, other, b, aim.tolerance, aim.least, 0, view.space, rectangles)
     total = 0.0
     for q in range(odds.shape[0]):
         total += odds[q]
@@ -319,11 +333,13 @@ def climb(
             first = min(first, value)
             last = max(last, value)
         limits[2 * a], limits[2 * a + 1] = first, last
-        count_bins(xy[2 * (1 - a)], xy[a + 1], limits, n_rows, view.codes, aim.current, b, own, other)
+        count_bins(
+            xy[2 * (1 - a)], xy[a + 1], limits, n_rows, view.codes, aim.current, b, view.space, own, other
+        )
         covered = 0
         # No more can be covered than is alone in its bins.
         if rows_alone(own, other, b, aim.tolerance)[0] > most:
-            _, covered = cover_bins(own, other, b, aim.tolerance, aim.least, rectangles)
+            _, covered = cover_bins(own, other, b, aim.tolerance, aim.least, most, view.space, rectangles)
         if covered > most:
             most = covered
             axes[a, q] = after
