@@ -23,6 +23,7 @@ def _through_workers(columns, codes, binnings, n_classes, values, n_partitions):
     step = -(-len(codes) // n_partitions)
     count, add = counting(tasks, coders, None, values), adding([n_classes] * len(tasks))
     blocks = [b for at in range(0, len(codes), step) for b in count(iter([rows.slice(at, step)]))]
+    blocks += count(iter([]))  # a partition without rows
     found = {}
     for batch in add(iter(blocks[::-1])):
         assert batch.num_rows == 1
@@ -54,3 +55,11 @@ def test_too_many_distinct_values_are_not_listed(n_partitions):
     assert len(few.values) == 7
     assert many.values is None
     assert many.counts.sum() == n_rows
+
+
+def test_a_column_without_values_has_no_bins():
+    columns, codes = [np.full(50, np.nan), np.arange(50) / 7], np.arange(50) % 2
+    none, some = _through_workers(columns, codes, [ALL, ALL], 2, True, 3)
+    assert none.missing.tolist() == [25, 25]
+    assert none.counts.sum() == len(none.values) == 0
+    assert some.counts.sum() == len(some.values) == 50

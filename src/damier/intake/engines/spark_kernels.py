@@ -181,8 +181,8 @@ def _block_size(n_classes: int) -> int:
 def _runs(labels: Any, rows: Any) -> Iterator[tuple[int, Any]]:
     """Cut rows where their labels, which ascend, change."""
     starts = np.flatnonzero(np.diff(labels, prepend=-1))
-    for start, stop in zip(starts, np.append(starts[1:], len(labels)), strict=True):
-        yield int(labels[start]), rows[start:stop]
+    for start, held in zip(starts, np.split(rows, starts[1:]), strict=False):  # one part of no rows
+        yield int(labels[start]), held
 
 
 class _Sum:
