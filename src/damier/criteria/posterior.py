@@ -99,14 +99,15 @@ def interval_posterior(counts: Any, prices: Any = None, stands_for: Any = None) 
     held = kernel * (from_start.T @ to_end)  # the probability that ]a, b] is a part
 
     shares, own, deviations = (np.empty(table.shape) for _ in range(3))
+    one_more, two_more, all_others = rows + n_classes, rows + (n_classes + 1), held * (rows + (n_classes - 1))
     for j in range(n_classes):
-        own_rows = _between(below[:, j])
-        share = (own_rows + 1) / (rows + n_classes)
-        shares[:, j] = _over_elements(held * share)
-        second = _over_elements(held * share * (own_rows + 2) / (rows + n_classes + 1))
+        own_rows = _between(below[:, j]).astype(np.float64)  # once, not in each formula
+        share = held * ((own_rows + 1) / one_more)
+        shares[:, j] = _over_elements(share)
+        second = _over_elements(share * (own_rows + 2) / two_more)
         deviations[:, j] = np.sqrt(np.maximum(second - shares[:, j] ** 2, 0.0))
         # Without one of its rows of class j, the part is less probable by the chance it gave that row.
-        inverse = np.where(own_rows > 0, held * (rows + n_classes - 1) / np.maximum(own_rows, 1), 0.0)
+        inverse = np.where(own_rows > 0, all_others / np.maximum(own_rows, 1), 0.0)
         met = table[:, j] > 0
         own[:, j] = np.where(met, 1.0 / np.where(met, _over_elements(inverse), 1.0), shares[:, j])
     return Posterior(shares, own, deviations, held.sum(axis=0)[1:n_elements], chances)
@@ -118,7 +119,7 @@ def _between(below: IntArray) -> IntArray:
     return difference
 
 
-def _gains(below: IntArray, total: int) -> tuple[IntArray, FloatArray]:
+def _gains(below: IntArray, total: int) -> tuple[FloatArray, FloatArray]:
     """Rows of each part, and minus its cost; below the diagonal they are of no use."""
     n_classes = below.shape[1]
     table = log_factorials(total + n_classes) if total < _LARGEST_TABLE else None
@@ -131,7 +132,7 @@ def _gains(below: IntArray, total: int) -> tuple[IntArray, FloatArray]:
     gain = log_factorial(np.array(n_classes - 1)) - log_factorial(rows + (n_classes - 1))
     for j in range(n_classes):
         gain += log_factorial(_between(below[:, j]))
-    return rows, gain
+    return rows.astype(np.float64), gain
 
 
 def _scaled(gain: FloatArray, each: float) -> FloatArray:
@@ -142,8 +143,9 @@ def _scaled(gain: FloatArray, each: float) -> FloatArray:
     """
     size = gain.shape[0]
     best = np.zeros(size)
+    behind = np.ascontiguousarray(gain.T)
     for b in range(1, size):
-        best[b] = np.max(best[:b] + gain[:b, b]) - each
+        best[b] = (best[:b] + behind[b, :b]).max() - each
     exponents = gain - each - best[np.newaxis, :] + best[:, np.newaxis]
     scaled: FloatArray = np.where(np.tri(size, k=0, dtype=bool), 0.0, np.exp(np.minimum(exponents, 0.0)))
     return scaled

@@ -22,6 +22,7 @@ from damier.search.run import Run, Stopped
 if TYPE_CHECKING:
     from damier.search.axis.alone import Alone
     from damier.search.grid.problem import AxisCodes, FoundGrid
+    from damier.search.grid.search import FoundPair
 
 # Weights repeat rows; more rows than this are refused.
 _MOST_ROWS = 100_000_000
@@ -292,6 +293,8 @@ class _PairSearch:
         self.alone: dict[int, Alone] = {}
         self.own: dict[int, Partition] = {}
         self.part_of: dict[int, IntArray] = {}
+        # By pair, what one start found.
+        self.begun: dict[int, FoundPair] = {}
         # By pair, the part of each value where the grid is not the cross of the two partitions.
         self.parts: dict[int, tuple[CodeArray, CodeArray]] = {}
 
@@ -342,9 +345,12 @@ class _PairSearch:
             self.target.n_classes,
             effort=self.effort,
             n_starts=n_starts,
+            begun=self.begun.pop(place, None),
             seed=self.seed,
             run=self.run,
         )
+        if n_starts == 1:
+            self.begun[place] = found
         cost = math.inf if found.parts is None else found.cost - self.choosing_both
         crossed = self._cross_cost(a, b) if min(self.level_alone[a], self.level_alone[b]) > 0 else math.inf
         if found.parts is not None and cost < crossed:
@@ -418,9 +424,10 @@ def promising(
     n: int,
 ) -> list[int]:
     """Choose pairs for a full search, given what each gained by one start."""
-    from damier.search.grid.search import interaction
+    from damier.search.grid.search import equal_cuts, interaction_of_cuts
 
-    crossed = [interaction(axes[a], axes[b], classes, n_classes) for a, b in pairs]
+    cuts = [equal_cuts(axis) for axis in axes]
+    crossed = [interaction_of_cuts(cuts[a], cuts[b], classes, n_classes) for a, b in pairs]
     gained = np.maximum(gains, 0.0).tolist()
     best = sorted(range(len(pairs)), key=lambda i: (-gained[i], -crossed[i]))[: n - n // 3]
     others = sorted(set(range(len(pairs))) - set(best), key=lambda i: (-crossed[i], i))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import compress
 from typing import Any, Literal
 
 import numpy as np
@@ -111,7 +112,7 @@ class CategoricalColumn:
         if present.all():
             return CategoricalColumn(self.name, codes, self.categories)
         recoded = (np.cumsum(present) - 1).astype(np.int32)
-        kept = tuple(self.categories[i] for i in np.flatnonzero(present).tolist())
+        kept = tuple(compress(self.categories, present.tolist()))
         return CategoricalColumn(self.name, recoded[codes], kept)
 
 

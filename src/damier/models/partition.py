@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import repeat
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -321,10 +322,11 @@ class IntervalPartition(Partition):
         alone = len(below) > 0 and bool(np.isnan(below[0]))
         given = np.full(len(below), np.nan) if bounds is None else bounds
         placed = []
-        for b, a, bound in zip(below[alone:], above[alone:], given[alone:], strict=True):
-            if np.isnan(bound):
-                bound = shortest(float(b), float(a), kind) if short_bounds else midpoint(float(b), float(a))
-            placed.append(float(bound))
+        sides = (np.asarray(one, np.float64)[alone:].tolist() for one in (below, above, given))
+        for b, a, bound in zip(*sides, strict=True):
+            if math.isnan(bound):
+                bound = shortest(b, a, kind) if short_bounds else midpoint(b, a)
+            placed.append(bound)
         return cls(bounds=tuple(placed), missing_alone=alone, kind=kind, **fields)
 
     @property
@@ -546,7 +548,7 @@ class GroupPartition(Partition):
                     "it to text"
                 )
         group_of = self._group_of
-        known = (group_of.get(value, -1) for value in read.categories)
+        known = map(group_of.get, read.categories, repeat(-1))
         return np.fromiter(known, np.int64, len(read.categories))[read.codes]
 
     def part_of(self, value: Any) -> int:
@@ -569,9 +571,10 @@ def with_booleans(code_of: dict[Any, int]) -> dict[Any, int]:
     0
     """
     known = dict(code_of)
+    booleans = bool in set(map(type, code_of))  # rarely: the values need not be looked at one by one
     for truth in (True, False):
         spelled = (str(truth), str(truth).lower(), str(truth).upper())
-        if any(type(value) is bool and value == truth for value in code_of):
+        if booleans and any(type(value) is bool and value == truth for value in code_of):
             for text in spelled:
                 known.setdefault(text, code_of[truth])
         else:

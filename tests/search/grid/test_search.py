@@ -461,7 +461,7 @@ def test_variables_of_a_pair_start_from_their_partitions_alone(categorical):
     )
     both = naive_cost(axes, classes, 2, {k: one.parts for k, one in enumerate(alone)})
     assert crossed.cost <= both + 1e-8
-    null, together, parts = search_pair(axes, alone, classes, 2)
+    null, together, parts, *_ = search_pair(axes, alone, classes, 2)
     assert parts is not None
     assert together == pytest.approx(naive_cost(axes, classes, 2, dict(enumerate(parts))), abs=1e-8)
     assert null == pytest.approx(naive_cost(axes, classes, 2, {}), abs=1e-8)

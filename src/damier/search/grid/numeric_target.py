@@ -243,7 +243,7 @@ class NumberPairs:
             if k not in alone:
                 alone[k] = search_alone(self.axes[k], classes, n_classes)
         whole = np.bincount(classes, minlength=n_classes)[None]
-        _, cost, parts = search_pair(
+        found = search_pair(
             [self.axes[a], self.axes[b]],
             [alone[a], alone[b]],
             classes,
@@ -254,7 +254,7 @@ class NumberPairs:
             run=self.run,
         )
         choosing = grid_cost(whole, 2) - float(part_costs(whole).sum()) + float(log_binomial(3, 2))
-        return None if parts is None else (cost - choosing + price, parts, starts)
+        return None if found.parts is None else (found.cost - choosing + price, found.parts, starts)
 
     def quarters(self) -> tuple[CodeArray, int]:
         """Return the intervals of as many rows each that every pair is searched against, as classes."""

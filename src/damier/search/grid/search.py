@@ -286,11 +286,15 @@ def interaction(first: AxisCodes, second: AxisCodes, classes: CodeArray, n_class
     the classes beyond the parts of each variable is compared with what they would by chance (the likelihood
     ratio, in standard deviations); the largest is returned.
     """
+    return interaction_of_cuts(equal_cuts(first), equal_cuts(second), classes, n_classes)
+
+
+def interaction_of_cuts(
+    first: Sequence[IntArray], second: Sequence[IntArray], classes: CodeArray, n_classes: int
+) -> float:
+    """Measure `interaction` for variables that are cut already, by `equal_cuts`."""
     most = -math.inf
-    for n_bins in _BINS:
-        x, y = (_equal_parts(axis, n_bins) for axis in (first, second))
-        if n_bins > _BINS[0] and len(classes) < _ROWS_PER_CELL * n_bins * n_bins:
-            break
+    for x, y in zip(first, second, strict=True):
         n_x, n_y = int(x.max()) + 1, int(y.max()) + 1
         cells = np.bincount((x * n_y + y) * n_classes + classes, minlength=n_x * n_y * n_classes)
         counts = cells.reshape(n_x, n_y, n_classes)
@@ -303,6 +307,15 @@ def interaction(first: AxisCodes, second: AxisCodes, classes: CodeArray, n_class
         )
         most = max(most, (2.0 * beyond - freedom) / math.sqrt(2.0 * freedom))
     return most
+
+
+def equal_cuts(axis: AxisCodes) -> list[IntArray]:
+    """Cut a variable into parts of as many rows, once for each number of parts that has rows enough."""
+    return [
+        _equal_parts(axis, n_bins)
+        for n_bins in _BINS
+        if n_bins == _BINS[0] or len(axis.codes) >= _ROWS_PER_CELL * n_bins * n_bins
+    ]
 
 
 def _equal_parts(axis: AxisCodes, n_bins: int) -> IntArray:
@@ -329,6 +342,10 @@ class FoundPair(NamedTuple):
     """The least cost found with the two variables."""
     parts: tuple[CodeArray, CodeArray] | None
     """Part of each value of either variable, where the cheapest grid crosses both."""
+    best: Solution
+    """The cheapest grid, whatever it crosses."""
+    idle: int
+    """Starts since it was found."""
 
 
 def search_pair(
@@ -339,12 +356,14 @@ def search_pair(
     *,
     effort: int = PAIR_EFFORT,
     n_starts: int | None = None,
+    begun: FoundPair | None = None,
     seed: int = 0,
     run: Run | None = None,
 ) -> FoundPair:
     """Search for the cheapest grid over two variables, or one of them, or none.
 
-    ``alone`` is what `search_alone` found for each of the two. The search ends after ``n_starts``, if given.
+    ``alone`` is what `search_alone` found for each of the two. The search ends after ``n_starts``, if given,
+    and goes on from what it found with one start, if that is given as ``begun``.
 
     Raises
     ------
@@ -355,8 +374,11 @@ def search_pair(
     problem = build_problem(axes, classes, n_classes)
     climber = Climber(problem, run.stop)
     null = climber.null()
-    state = _State(climber.cross([one.parts for one in alone], seed), null.cost)
-    for start in itertools.count():
+    if begun is None:
+        state = _State(climber.cross([one.parts for one in alone], seed), null.cost)
+    else:
+        state = _State(begun.best, null.cost, idle=begun.idle)
+    for start in itertools.count(0 if begun is None else 1):
         solution = climber.run(Start(_PAIR[start % len(_PAIR)], (seed, 2, start), state.best, 0.5))
         run.check()
         state.idle += 1
@@ -369,4 +391,5 @@ def search_pair(
     cost = min(null.cost, state.best.cost, *costs_alone)
     crosses = cost == state.best.cost and bool((state.best.n_parts > 1).all())
     parts = in_codes(problem, axes, state.best) if crosses else {}
-    return FoundPair(null.cost, cost, (parts[0], parts[1]) if crosses else None)
+    crossed = (parts[0], parts[1]) if crosses else None
+    return FoundPair(null.cost, cost, crossed, state.best, state.idle)
