@@ -535,3 +535,20 @@ def test_pairs_that_cannot_be_weighted_are_refused(options, message):
     X, y = crossed(60)
     with pytest.raises(ValueError, match=message):
         NaiveBayesClassifier(pairs="auto", **options).fit(X, y)
+
+
+def test_with_weights_of_one_averaged_evidence_does_not_speak_for_rare_classes():
+    """Shares are drawn to equal ones: twelve columns that each favour a rare class would decide together."""
+    random = np.random.default_rng(0)
+    n, n_classes = 1500, 120
+    y = random.choice(n_classes, 2 * n, p=random.dirichlet(np.ones(n_classes)))
+    X = random.normal(size=(2 * n, 12)) + 2.0 * random.normal(size=(n_classes, 12))[y]
+    accuracy = {}
+    for evidence in ("posterior", "best"):
+        model = NaiveBayesClassifier(averaging=None, evidence=evidence).fit(X[:n], y[:n])
+        accuracy[evidence] = np.mean(model.predict(X[n:]) == y[n:])
+    assert accuracy["posterior"] > accuracy["best"] > 0.8
+    model = NaiveBayesClassifier(averaging=None).fit(X[:n], y[:n]).model_
+    for variable in model.variables:  # over the rows fitted, evidence for a class is one on the mean
+        counts = variable.parts.counts.sum(axis=1)
+        np.testing.assert_allclose(counts @ np.exp(variable.table[:-1]) / counts.sum(), 1.0, rtol=1e-9)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -133,6 +134,27 @@ def averaged_evidence(
         VariableEvidence((best,), averaged=averaged),
         np.vstack([np.log(posterior.own_shares) - log_prior, neutral]),
         np.vstack([shift, neutral]),
+    )
+
+
+def centred(evidence: Evidence) -> Evidence:
+    """Measure averaged evidence from its mean over the rows, in place of the frequencies of the classes.
+
+    Shares are drawn to equal ones, the more the fewer rows a class has: measured from its frequency, each
+    variable speaks for a rare class wherever a row lies, and with weights of one all of them add up. Convex
+    weights, of each class and with adjustments, need none of this.
+    """
+    averaged = evidence.variable.averaged
+    if averaged is None:
+        return evidence
+    counts = averaged.elements.counts
+    frequency = counts.sum(axis=1) / counts.sum()
+    mean = np.log(frequency @ np.exp(averaged.evidence))
+    measured = replace(averaged, evidence=averaged.evidence - mean)
+    return Evidence(
+        replace(evidence.variable, averaged=measured),
+        np.vstack([evidence.own[:-1] - mean, evidence.own[-1:]]),
+        evidence.shift,
     )
 
 

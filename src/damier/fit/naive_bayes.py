@@ -8,7 +8,7 @@ from typing import Literal
 
 import numpy as np
 
-from damier.fit.averaged import Evidence, best_evidence, evidence_of_column
+from damier.fit.averaged import Evidence, best_evidence, centred, evidence_of_column
 from damier.fit.class_groups import joint_partitions, refuse_grouped_semi_supervision
 from damier.fit.pairs import fit_pair_evidence
 from damier.fit.partitions import Search, SemiSupervised, labeled_rows, partition_column
@@ -167,6 +167,8 @@ def weight_with_pairs(
     run : Run
         Stops the search of the weights.
     """
+    if averaging != "convex":
+        found = [centred(evidence) for evidence in found]
     variables = [evidence.variable for evidence in found]
     if averaging is None:
         return tuple(variables), ()
