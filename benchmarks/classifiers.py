@@ -8,8 +8,8 @@
 boosting machines to four fifths of each table, 1,000 rows at most: three times where fewer than 1,000 rows
 are held out, else once. A fit that takes more than three CPU minutes is ended, and the table left out of
 the means. ``prototype`` and ``speed`` measure what has a bound of its own. How naive Bayes averages evidence,
-the penalties of its weights and steps, its pairs, and the rows that draw small cells were chosen on the
-tables of `CHOSEN_ON`, which are not among those reported.
+the penalties of its weights and steps, their sharpness, its pairs, and the rows that draw small cells were
+chosen on the tables of `CHOSEN_ON`, which are not among those reported.
 """
 
 from __future__ import annotations
@@ -115,8 +115,8 @@ def _boosting_machine() -> Any:
 
 MODELS: dict[str, Callable[[], Any]] = {
     "naive Bayes": NaiveBayesClassifier,
-    "naive Bayes, best partition": lambda: NaiveBayesClassifier(evidence="best"),
-    "naive Bayes, pairs": lambda: NaiveBayesClassifier(pairs="auto"),
+    "naive Bayes, best partition": lambda: NaiveBayesClassifier(evidence="best", pairs=None),
+    "naive Bayes, no pairs": lambda: NaiveBayesClassifier(pairs=None),
     "naive Bayes, compression": lambda: NaiveBayesClassifier(evidence="best", averaging="compression"),
     "grid": DataGridClassifier,
     "grid ensemble": DataGridEnsembleClassifier,

@@ -54,7 +54,7 @@ def customers():
     columns = sample_columns(1500)
     y = columns.pop(SAMPLE_TARGET)
     X = pd.DataFrame(columns)
-    return X, y, NaiveBayesClassifier().fit(X, y).predict_proba(X)
+    return X, y, NaiveBayesClassifier(pairs=None).fit(X, y).predict_proba(X)
 
 
 def test_a_pasted_line_has_the_probability_of_predict_proba(open_page, sample_page, customers):
@@ -150,7 +150,7 @@ def test_of_several_classes(open_page, n_classes):
     )
     X.loc[::9, "a"] = np.nan
     names = np.array([f"kind {chr(97 + j)}" for j in range(n_classes)])
-    classifier = NaiveBayesClassifier().fit(X, names[y])
+    classifier = NaiveBayesClassifier(pairs=None).fit(X, names[y])
     proba = classifier.predict_proba(X)
     page = open_page(render_page(analyze(read_table(X), read_target(names[y]), grid_seconds=0)))
     for row in (0, 9, 700, 1499):

@@ -376,7 +376,7 @@ def test_ctrl_c_while_partitioning_is_an_interrupt_and_progress_counts_columns(m
     from damier.fit import encoding, naive_bayes
 
     X, y = load_wine(return_X_y=True)
-    for estimator in (NaiveBayesClassifier(), MODLEncoder(), MODLDiscretizer(), MODLGrouper()):
+    for estimator in (NaiveBayesClassifier(pairs=None), MODLEncoder(), MODLDiscretizer(), MODLGrouper()):
         reports = []
         estimator.fit(X, y, progress=reports.append)
         assert estimator.search_ended_ == "complete"
@@ -452,8 +452,8 @@ def test_evidence_of_a_pair_term_by_term(n_classes, seed):
 def test_a_pair_is_found_weighted_explained_and_saved(tmp_path):
     X, y = crossed()
     held_out, truth = crossed(3000, seed=1)
-    alone = NaiveBayesClassifier().fit(X, y)
-    classifier = NaiveBayesClassifier(pairs="auto").fit(X, y)
+    alone = NaiveBayesClassifier(pairs=None).fit(X, y)
+    classifier = NaiveBayesClassifier().fit(X, y)
     (pair,) = classifier.pairs_
     assert set(pair.names) == {"a", "word"}
     assert classifier.score(held_out, truth) > alone.score(held_out, truth) + 0.2
@@ -482,7 +482,7 @@ def test_a_pair_is_found_weighted_explained_and_saved(tmp_path):
 
 def test_files_without_pairs_are_read():
     X, y = crossed(200)
-    model = NaiveBayesClassifier().fit(X, y).model_
+    model = NaiveBayesClassifier(pairs=None).fit(X, y).model_
     plain = model.to_dict()
     del plain["pairs"]
     assert NaiveBayes.from_dict(plain) == model
@@ -490,7 +490,7 @@ def test_files_without_pairs_are_read():
 
 def test_pairs_do_not_depend_on_row_order_threads_or_how_rows_are_repeated():
     X, y = crossed(600)
-    found = NaiveBayesClassifier(pairs="auto").fit(X, y).predict_proba(X)
+    found = NaiveBayesClassifier().fit(X, y).predict_proba(X)
     shuffle = np.random.default_rng(1).permutation(len(y))
     other = NaiveBayesClassifier(pairs="auto", n_jobs=2).fit(X.iloc[shuffle], y[shuffle])
     np.testing.assert_array_equal(other.predict_proba(X), found)
@@ -519,8 +519,8 @@ def test_pairs_searched_on_some_of_the_rows_are_counted_on_all(monkeypatch):
 def test_noise_has_no_pair_and_one_column_neither():
     rng = np.random.default_rng(0)
     X, y = rng.random((400, 8)), rng.integers(0, 2, 400)
-    assert NaiveBayesClassifier(pairs="auto").fit(X, y).pairs_ == ()
-    assert NaiveBayesClassifier(pairs="auto").fit(X[:, :1], y).pairs_ == ()
+    assert NaiveBayesClassifier().fit(X, y).pairs_ == ()
+    assert NaiveBayesClassifier().fit(X[:, :1], y).pairs_ == ()
 
 
 @pytest.mark.parametrize(
@@ -534,7 +534,8 @@ def test_noise_has_no_pair_and_one_column_neither():
 def test_pairs_that_cannot_be_weighted_are_refused(options, message):
     X, y = crossed(60)
     with pytest.raises(ValueError, match=message):
-        NaiveBayesClassifier(pairs="auto", **options).fit(X, y)
+        NaiveBayesClassifier(pairs=3, **options).fit(X, y)
+    assert NaiveBayesClassifier(**options).fit(X, y).pairs_ == ()
 
 
 def test_with_weights_of_one_averaged_evidence_does_not_speak_for_rare_classes():

@@ -29,7 +29,7 @@ def test_on_its_rows_it_is_the_classifier_on_the_best_partitions():
     y = columns.pop(SAMPLE_TARGET)
     X = pd.DataFrame(columns)
     table, _, _, model = fitted(X, y)
-    classifier = NaiveBayesClassifier(evidence="best").fit(X, y)
+    classifier = NaiveBayesClassifier(evidence="best", pairs=None).fit(X, y)
     assert np.abs(model.predict_proba(table) - classifier.predict_proba(X)).max() < 1e-9
 
 
@@ -70,7 +70,7 @@ def test_where_there_is_room_it_is_the_default_classifier(n_classes):
     models = []
     summary = analyze(table, target, grid_seconds=0, keep_model=models.append)
     held = json.loads(json.dumps(summary["scorer"], allow_nan=False))
-    classifier = NaiveBayesClassifier().fit(X, y)
+    classifier = NaiveBayesClassifier(pairs=None).fit(X, y)
     expected = classifier.predict_proba(X)
     assert held["averaged"]
     assert not held["merged"]

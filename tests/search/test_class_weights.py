@@ -2,10 +2,12 @@
 
 import numpy as np
 import pytest
-from scipy.special import logsumexp
+from scipy.optimize import minimize
+from scipy.special import logsumexp, softmax
 
-from damier.search.class_weights import Rows, convex_weights, loss_and_slopes
+from damier.search.class_weights import Rows, adjusted_weights, convex_weights, loss_and_slopes
 from damier.search.run import Run
+from damier.search.sharpness import deal, find_sharpness
 
 
 def random_rows(seed, n_rows=60, n_variables=3, n_classes=3, n_parts=4):
@@ -78,3 +80,83 @@ def test_a_copy_shares_the_weight_and_noise_has_none():
     together = weigh([signal, signal, noise], [right, right, weak])
     assert together[:2].sum() == pytest.approx(alone[0], abs=0.02)
     assert together[2] == 0.0
+
+
+def test_rows_are_dealt_to_folds_however_they_are_repeated():
+    rng = np.random.default_rng(0)
+    target = np.sort(rng.integers(0, 3, 40)).astype(np.int32)
+    times = rng.integers(1, 9, 40).astype(np.float64)
+    dealt = deal(target, times, 5)
+    np.testing.assert_array_equal(dealt.sum(axis=0), times)
+    repeated = np.repeat(np.arange(40), times.astype(int))
+    one_by_one = deal(target[repeated], np.ones(repeated.size), 5)
+    for f in range(5):
+        np.testing.assert_array_equal(np.bincount(repeated, one_by_one[f], minlength=40), dealt[f])
+    for j in range(3):
+        of_class = dealt[:, target == j].sum(axis=1)
+        assert of_class.max() - of_class.min() <= 1
+
+
+def test_sharpness_is_the_optimum_of_the_literal_problem():
+    rng = np.random.default_rng(1)
+    terms = rng.normal(size=(2, 80, 3))
+    target = np.array([rng.choice(3, p=softmax(2 * row)) for row in terms[0]], np.int32)
+    weight = rng.integers(1, 4, 80).astype(np.float64)
+    log_prior = np.log([0.2, 0.3, 0.5])
+
+    def literal(factors):
+        loss = 0.0
+        for n, (y, times) in enumerate(zip(target, weight, strict=True)):
+            scores = log_prior + factors[0] * terms[0, n] + factors[1] * terms[1, n]
+            loss += times * (logsumexp(scores) - scores[y])
+        return loss + sum((a - 1) ** 2 for a in factors)
+
+    best = minimize(literal, [1.0, 1.0], bounds=[(0, None)] * 2)
+    found = find_sharpness(terms, log_prior, target, weight, Run())
+    np.testing.assert_allclose(found, best.x, atol=1e-3)
+    # What does not hold has no part: the factor is zero, not below.
+    assert find_sharpness(-terms[:1], log_prior, target, weight, Run())[0] == 0.0
+
+
+def test_what_many_columns_of_noise_say_is_taken_back():
+    rng = np.random.default_rng(2)
+    target = rng.integers(0, 2, 200).astype(np.int32)
+    parts = [rng.integers(0, 3, 200).astype(np.int32) for _ in range(60)]
+    tables, none = [], np.zeros((4, 2))
+    for part in parts:
+        counts = np.stack([np.bincount(part[target == j], minlength=3) for j in range(2)], axis=1) + 1
+        shares = counts / counts.sum(axis=1, keepdims=True)
+        tables.append(np.vstack([np.log(2 * shares), np.zeros(2)]))
+
+    def weigh(kinds):
+        found = adjusted_weights(
+            parts,
+            tables,
+            tables,
+            [none] * 60,
+            [None] * 60,
+            target,
+            np.log([0.5, 0.5]),
+            kinds=kinds,
+            run=Run(),
+        )
+        return found.weights.mean(axis=1)
+
+    plain, sharp = weigh(None), weigh(np.zeros(60, np.int64))
+    assert sharp.sum() < 0.8 * plain.sum()
+    np.testing.assert_allclose(sharp * plain.sum(), plain * sharp.sum())
+    # Kinds have factors of their own, and columns in another order the same.
+    kinds = np.arange(60) % 2
+    order = rng.permutation(60)
+    shuffled = adjusted_weights(
+        [parts[k] for k in order],
+        [tables[k] for k in order],
+        [tables[k] for k in order],
+        [none] * 60,
+        [None] * 60,
+        target,
+        np.log([0.5, 0.5]),
+        kinds=kinds[order],
+        run=Run(),
+    )
+    np.testing.assert_allclose(shuffled.weights.mean(axis=1), weigh(kinds)[order], atol=1e-12)

@@ -16,7 +16,7 @@ from damier.estimators._base import (
     summary_of,
 )
 from damier.estimators._sklearn import Interval, StrOptions, fit_context
-from damier.fit.naive_bayes import Averaging, EvidenceOf, Pairs, fit_naive_bayes, refuse_pairs
+from damier.fit.naive_bayes import Averaging, EvidenceOf, Pairs, fit_naive_bayes
 from damier.fit.partitions import Search, SemiSupervised
 from damier.fit.sources import MAX_VALUES, FittedColumns, fit_source_naive_bayes
 from damier.fit.training import Opened, refuse_for_sources, require_two_classes
@@ -50,11 +50,12 @@ class NaiveBayesClassifier(WithSummary, TableClassifier):
         steps are added to the evidence of numbers so that all go together. ``"best"`` is the evidence of the
         best partition alone. The partition shown is the best one either way. Where classes
         are grouped the evidence is that of the best partitions.
-    pairs : "auto", int or None, default=None
+    pairs : "auto", int or None, default="auto"
         Add the evidence of pairs of variables that act together: that of the cells of a grid over the two,
         beyond what both say alone. Pairs whose grid pays for itself are weighted together with the variables;
-        ``"auto"`` takes as many as there are columns at most, a number so many. They are found among the 40
-        columns of highest level, on at most 20,000 rows. Needs ``averaging="convex"``.
+        ``"auto"`` takes as many as there are columns at most, a number so many, None does without. They are
+        found among the 40 columns of highest level, on at most 20,000 rows. Needs ``averaging="convex"`` and
+        classes that are not grouped; elsewhere ``"auto"`` takes none.
     semi_supervised : {"criterion", "bounds"} or None, default=None
         Use the rows without a label (-1 for integers, else a missing value) to cut numbers, as in
         :class:`MODLDiscretizer`; all else is estimated on the labeled rows.
@@ -145,7 +146,7 @@ class NaiveBayesClassifier(WithSummary, TableClassifier):
         group_classes: bool = False,
         averaging: Averaging = "convex",
         evidence: EvidenceOf = "posterior",
-        pairs: Pairs = None,
+        pairs: Pairs = "auto",
         semi_supervised: SemiSupervised = None,
         average_starts: bool = True,
         search: Search = "auto",
@@ -226,7 +227,6 @@ class NaiveBayesClassifier(WithSummary, TableClassifier):
     def _fit_source(self, opened: Opened, progress: ProgressCallback | None) -> Self:
         """Partition each column of a source from counts, and weight them on a sample of the rows."""
         refuse_for_sources(self.group_classes, self.semi_supervised)
-        refuse_pairs(self.pairs, self.averaging)
         run = self._new_run(progress)
 
         def fit() -> tuple[NaiveBayes, FittedColumns, int | None]:

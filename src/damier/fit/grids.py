@@ -211,6 +211,7 @@ def find_pairs(
     partitions: Mapping[str, Partition] | None = None,
     effort: int | None = None,
     n_full: int | None = None,
+    only: Sequence[tuple[int, int]] | None = None,
     seed: int = 0,
     short_bounds: bool = False,
     run: Run,
@@ -234,6 +235,8 @@ def find_pairs(
         How many pairs are searched in full. All of them have one start first; then come those that gained
         most by it, and, for a third, those whose classes differ most from cell to cell: a chessboard of many
         fields is seen so where one start finds nothing. By default all are.
+    only : sequence of pairs of int, optional
+        Places of the columns of the pairs to search; by default all pairs.
     seed : int
         Seed of the starts.
     short_bounds : bool
@@ -256,6 +259,8 @@ def find_pairs(
     (0.85, [[0, 0], [0, 1], [1, 0], [1, 1]])
     """
     search = _PairSearch(table, target, partitions, effort, seed, short_bounds, run)
+    if only is not None:
+        search.keep(only)
     search.search_all(n_full)
     return FoundPairs(search.ranked(), search.grids())
 
@@ -298,11 +303,17 @@ class _PairSearch:
         # By pair, the part of each value where the grid is not the cross of the two partitions.
         self.parts: dict[int, tuple[CodeArray, CodeArray]] = {}
 
+    def keep(self, pairs: Sequence[tuple[int, int]]) -> None:
+        """Search none but some of the pairs."""
+        self.pairs = list(pairs)
+        self.level = np.full(len(self.pairs), math.nan)
+
     def search_all(self, n_full: int | None) -> None:
         """Search all pairs, or have a glance at all and search some; those done when time ends are kept."""
         run, places = self.run, range(len(self.pairs))
         with contextlib.suppress(Stopped):  # the pairs done so far are ranked
-            run.map(self._partition, range(len(self.axes)), text="Variables alone")
+            paired = sorted({k for pair in self.pairs for k in pair})
+            run.map(self._partition, paired, text="Variables alone")
             chosen: Sequence[int] = places
             if n_full is not None and n_full < len(self.pairs):
                 run.map(lambda place: self._search(place, 1), places, text="Pairs")
@@ -415,6 +426,16 @@ def pair_gains(level: FloatArray, level_alone: FloatArray, pairs: Sequence[tuple
     return gains
 
 
+def interactions(
+    axes: Sequence[AxisCodes], pairs: Sequence[tuple[int, int]], classes: CodeArray, n_classes: int
+) -> list[float]:
+    """Measure of each pair, without a search, how much classes differ from cell to cell."""
+    from damier.search.grid.search import equal_cuts, interaction_of_cuts
+
+    cuts = [equal_cuts(axis) for axis in axes]
+    return [interaction_of_cuts(cuts[a], cuts[b], classes, n_classes) for a, b in pairs]
+
+
 def promising(
     gains: FloatArray,
     axes: Sequence[AxisCodes],
@@ -424,10 +445,7 @@ def promising(
     n: int,
 ) -> list[int]:
     """Choose pairs for a full search, given what each gained by one start."""
-    from damier.search.grid.search import equal_cuts, interaction_of_cuts
-
-    cuts = [equal_cuts(axis) for axis in axes]
-    crossed = [interaction_of_cuts(cuts[a], cuts[b], classes, n_classes) for a, b in pairs]
+    crossed = interactions(axes, pairs, classes, n_classes)
     gained = np.maximum(gains, 0.0).tolist()
     best = sorted(range(len(pairs)), key=lambda i: (-gained[i], -crossed[i]))[: n - n // 3]
     others = sorted(set(range(len(pairs))) - set(best), key=lambda i: (-crossed[i], i))

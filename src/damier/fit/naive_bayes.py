@@ -30,7 +30,7 @@ def fit_naive_bayes(
     group_classes: bool = False,
     averaging: Averaging = "convex",
     evidence: EvidenceOf = "posterior",
-    pairs: Pairs = None,
+    pairs: Pairs = "auto",
     semi_supervised: SemiSupervised = None,
     average_starts: bool = True,
     search: Search = "auto",
@@ -68,10 +68,10 @@ def fit_naive_bayes(
     >>> table = read_table({"size": list(range(40)), "colour": ["red", "green"] * 20})
     >>> model = fit_naive_bayes(table, read_target([0] * 20 + [1] * 20), run=Run())
     >>> [round(variable.weight, 1) for variable in model.variables]
-    [2.1, 0.0]
+    [2.5, 0.0]
     """
     refuse_grouped_semi_supervision(group_classes, semi_supervised)
-    refuse_pairs(pairs, averaging, group_classes=group_classes)
+    pairs = allowed_pairs(pairs, averaging, group_classes=group_classes)
     known, labeled, labeled_weights = labeled_rows(target, weights)
     rows = table if known.size == table.n_rows else table.take(known)
 
@@ -97,22 +97,26 @@ def fit_naive_bayes(
     return naive_bayes(variables, labeled, labeled_weights, taken)
 
 
-def refuse_pairs(pairs: Pairs, averaging: Averaging, *, group_classes: bool = False) -> None:
-    """Refuse pairs where their evidence cannot be weighted.
+def allowed_pairs(pairs: Pairs, averaging: Averaging, *, group_classes: bool = False) -> Pairs:
+    """Return the pairs to look for: none with ``"auto"`` where their evidence cannot be weighted.
 
-    >>> refuse_pairs("auto", None)
+    >>> allowed_pairs("auto", None)
+    >>> allowed_pairs(3, None)
     Traceback (most recent call last):
         ...
     ValueError: pairs are weighted together with the columns: set averaging="convex", or pairs=None.
     """
-    if pairs is not None and averaging != "convex":
+    if pairs is None or (averaging == "convex" and not group_classes):
+        return pairs
+    if pairs == "auto":
+        return None
+    if averaging != "convex":
         raise ValueError(
             'pairs are weighted together with the columns: set averaging="convex", or pairs=None.'
         )
-    if pairs is not None and group_classes:
-        raise ValueError(
-            "a pair's grid has classes one by one, and group_classes=True groups them: set pairs=None."
-        )
+    raise ValueError(
+        "a pair's grid has classes one by one, and group_classes=True groups them: set pairs=None."
+    )
 
 
 def weigh_partitions(
@@ -199,9 +203,10 @@ def weight_with_pairs(
         by_class[informing] = one_each[:, np.newaxis]
     elif tables:
         shifts = [found[k].shift for k in informing] + [pair.shift_without_the_row for pair in taken]
+        surcharge = np.concatenate([np.zeros(len(chosen)), np.full(len(taken), price)])
         # Of many columns that would not be cut by themselves, some seem to inform by chance.
-        alone = np.array([v.partition.n_parts == 1 for v in chosen], np.float64)
-        surcharge = np.concatenate([np.log(max(alone.sum(), 1.0)) * alone, np.full(len(taken), price)])
+        alone = [int(v.partition.n_parts == 1) for v in chosen]
+        kinds = np.unique([*alone, *[2] * len(taken)], return_inverse=True)[1]
         steps = [
             steps_of(v.parts.counts.sum(axis=1))
             if v.averaged and isinstance(v.parts, IntervalPartition)
@@ -218,6 +223,7 @@ def weight_with_pairs(
             log_prior,
             weights,
             surcharge=surcharge,
+            kinds=kinds,
             run=run,
         )
         by_class[informing] = weighted[: len(informing)]

@@ -11,7 +11,7 @@ import numpy as np
 
 from damier.criteria import discretization_cost, grouping_cost, log_bell_table
 from damier.fit.averaged import Evidence, best_evidence, evidence_of_column
-from damier.fit.naive_bayes import Averaging, EvidenceOf, Pairs, weight_with_pairs
+from damier.fit.naive_bayes import Averaging, EvidenceOf, Pairs, allowed_pairs, weight_with_pairs
 from damier.fit.partitions import Search
 from damier.intake import Target, as_categorical
 from damier.intake.engines.prebins import BINS, CHANGED, Counts
@@ -465,7 +465,7 @@ def fit_source_naive_bayes(
     *,
     averaging: Averaging = "convex",
     evidence: EvidenceOf = "posterior",
-    pairs: Pairs = None,
+    pairs: Pairs = "auto",
     search: Search = "auto",
     max_values: int = MAX_VALUES,
     sample_rows: int = SAMPLE_ROWS,
@@ -484,6 +484,7 @@ def fit_source_naive_bayes(
     int or None
         Rows of the sample; None if neither weights nor averages were asked for.
     """
+    pairs = allowed_pairs(pairs, averaging)
     fitted = fit_columns(source, labels, search=search, max_values=max_values, run=run)
     found = [best_evidence((partition,)) for partition in fitted.partitions]
     n_sampled = None

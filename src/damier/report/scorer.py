@@ -1,9 +1,9 @@
 """A row tried on the page: a naive Bayes that is small enough to be held in it.
 
-It is the model that the page scores, ``NaiveBayesClassifier()``, where there is room for it. Else it is that
-of ``NaiveBayesClassifier(evidence="best")`` on the partitions that the page shows, of at most `MAX_VARIABLES`
-variables, those of most weight when all were scored together; of very many classes, those that the page does
-not show are one class. A variable that is not given brings no evidence.
+It is the model that the page scores, ``NaiveBayesClassifier(pairs=None)``, where there is room for it. Else
+it is that of ``evidence="best"`` on the partitions that the page shows, of at most `MAX_VARIABLES` variables,
+those of most weight when all were scored together; of very many classes, those that the page does not show
+are one class. A variable that is not given brings no evidence.
 """
 
 from __future__ import annotations

@@ -2,7 +2,8 @@
 
 A weight scales what a variable says alone. Where variables go together, what each adds to the others has
 another shape: steps of about as many rows each are added to the scores, all of them found at once. They are
-drawn to zero, and neighbouring ones to each other, so that few rows change little; the problem is convex.
+drawn to zero, neighbouring ones to each other, and all of a variable to a straight line, so that few rows
+change little; the problem is convex.
 """
 
 from __future__ import annotations
@@ -17,11 +18,12 @@ from damier.search.run import Run
 
 # Steps of a variable at most.
 MOST_STEPS = 12
-# Prices of the squares of the steps, and of the differences between neighbouring ones.
-_SIZE = 5.0
-_RISE = 10.0
+# Prices of the squares of the steps, of the rises from one to the next, and of the change of the rise.
+_SIZE = 0.5
+_RISE = 2.0
+_BEND = 10.0
 _MOST_ITERATIONS = 50
-_LEAST_GAIN = 1e-7
+_LEAST_GAIN = 1e-8
 
 
 @bare_kernel
@@ -119,9 +121,10 @@ def find_steps(
     array of shape (n_steps, n_classes)
     """
     n_steps, n_classes = int(firsts[-1]), base.shape[1]
-    # Two neighbouring steps of one variable: 1, else 0.
+    # Two, or three, neighbouring steps of one variable: 1, else 0.
     within = np.ones((n_steps - 1, 1))
     within[firsts[1:-1] - 1] = 0.0
+    both = within[1:] * within[:-1]
     scale = 1 / np.sqrt(_SIZE + 2 * _RISE + _curvature(base, step, weight, n_steps))
     steps = np.empty((n_steps + 1, n_classes))
 
@@ -131,10 +134,17 @@ def find_steps(
         slopes = np.zeros((n_steps, n_classes))
         loss = adjusted_loss(base, step, target, weight, steps, slopes)
         rise = np.diff(at, axis=0) * within
-        loss += _SIZE / 2 * (at * at).sum() + _RISE / 2 * (rise * rise).sum()
+        bend = np.diff(rise, axis=0) * both
+        loss += (
+            _SIZE / 2 * (at * at).sum() + _RISE / 2 * (rise * rise).sum() + _BEND / 2 * (bend * bend).sum()
+        )
+        # Derivatives by the rises, then by the steps.
+        pull = _RISE * rise
+        pull[:-1] -= _BEND * bend
+        pull[1:] += _BEND * bend
         slopes += _SIZE * at
-        slopes[:-1] -= _RISE * rise
-        slopes[1:] += _RISE * rise
+        slopes[:-1] -= pull
+        slopes[1:] += pull
         return float(loss), (slopes * scale).ravel()
 
     found = minimize(

@@ -20,7 +20,8 @@ from damier.search.adjustments import find_steps
 from damier.search.kernels import CodeArray, FloatArray, IntArray, bare_kernel
 from damier.search.minimize import minimize
 from damier.search.run import Run
-from damier.search.weights import Problem, build_problem, canonical_order
+from damier.search.sharpness import deal, find_sharpness
+from damier.search.weights import build_problem, canonical_order
 
 # Price of the mean weight of a variable, in nats: a variable must be worth it, or its weight is zero.
 _PRICE = 0.5
@@ -30,6 +31,10 @@ _MOST_STEPS = 200
 _ROWS_PER_CLASS = 16
 # Relative gain of a step below which the weights do not change any more to speak of.
 _LEAST_GAIN = 1e-7
+# Weights are found on all rows but a fold, and judged on the fold.
+_FOLDS = 5
+# Distinct rows times variables times classes above which weights hold for other rows as they are.
+_MOST_SHARPENED = 2_000_000
 
 
 class Rows(NamedTuple):
@@ -44,6 +49,11 @@ class Rows(NamedTuple):
     table: FloatArray  # (parts, J): evidence of each part for each class
     own: FloatArray  # (parts, J): the same for a row's own class, without the row
     shift: FloatArray  # (parts, J): what the other classes gain when the row is left out, by its class
+
+    def take(self, weight: FloatArray) -> Rows:
+        """Return the rows that have a weight, with other weights."""
+        chosen = np.flatnonzero(weight > 0)
+        return self._replace(part=self.part[chosen], target=self.target[chosen], weight=weight[chosen])
 
 
 @bare_kernel
@@ -150,6 +160,7 @@ def adjusted_weights(
     row_weight: npt.NDArray[np.integer] | None = None,
     *,
     surcharge: FloatArray | None = None,
+    kinds: IntArray | None = None,
     max_cells: int = 1_000_000,
     run: Run,
 ) -> Weighted:
@@ -176,6 +187,10 @@ def adjusted_weights(
         Whole frequencies of the rows.
     surcharge
         Price of the mean weight of each variable beyond that of all, in nats.
+    kinds
+        Kind of each variable: 0, 1, .... Weights and steps are found on four fifths of the rows too and
+        judged on the others: those of each kind, and all steps, have a factor, how much of them holds.
+        Not where there are very many rows, nor without kinds.
     max_cells
         Distinct rows times classes at most, but for sixteen rows per class, without which weights per class
         are noise; of a larger table a subset of the rows, chosen by their content and not by their order, is
@@ -206,64 +221,132 @@ def adjusted_weights(
         own=problem.own_table,
         shift=np.concatenate([shifts[k] for k in order]),
     )
-    extra = np.zeros((n_variables, 1)) if surcharge is None else surcharge[order, np.newaxis]
-    variable_of = np.repeat(np.arange(n_variables), np.diff(problem.first))
-    weighted = np.empty((len(problem.table) + 1, n_classes))
-
-    def cost(flat: FloatArray) -> tuple[float, FloatArray]:
-        weights = flat.reshape(n_variables, n_classes)
-        np.multiply(problem.table, weights[variable_of], out=weighted[:-1])
-        slopes = np.zeros((n_variables, n_classes))
-        loss = loss_and_slopes(rows, problem.log_prior, weights, weighted, slopes)
-        mean = weights.mean(axis=1, keepdims=True)
-        apart = weights - mean
-        loss += _PRICE * mean.sum() + (extra * mean).sum() + _SPREAD / 2 * (apart * apart).sum()
-        slopes += (_PRICE + extra) / n_classes + _SPREAD * apart
-        return float(loss), slopes.ravel()
-
-    found = minimize(
-        cost,
-        np.full(n_variables * n_classes, 0.5),
-        most_steps=_MOST_STEPS,
-        least_gain=_LEAST_GAIN,
-        positive=True,
-        run=run,
-    )
-    climbed = found.reshape(n_variables, n_classes)
-    added = _steps(rows, problem, climbed, [steps[k] for k in order], run)
+    price = np.full(n_variables, _PRICE) if surcharge is None else _PRICE + surcharge[order]
+    climb = _Climb(problem.first, problem.log_prior, price, [steps[k] for k in order], run)
+    found, added = climb.solve(rows)
+    if kinds is not None and not run.stopped and problem.part.size * n_classes <= _MOST_SHARPENED:
+        found, added = climb.sharpened(rows, problem.weight, found, added, kinds[order])
     weights = np.empty((n_variables, n_classes))
-    weights[order] = climbed
+    weights[order] = found
     in_place: list[FloatArray | None] = [None] * n_variables
     for k, held in zip(order, added, strict=True):
         in_place[k] = held
     return Weighted(weights, in_place)
 
 
-def _steps(
-    rows: Rows, problem: Problem, weights: FloatArray, steps: list[IntArray | None], run: Run
-) -> list[FloatArray | None]:
-    """Find what is added to the weighted evidence of variables that have steps and a weight."""
-    found: list[FloatArray | None] = [None] * len(steps)
-    chosen = [k for k, of_parts in enumerate(steps) if of_parts is not None and weights[k].any()]
-    if not chosen or run.stopped:
+class _Climb(NamedTuple):
+    """The convex problems of the weights and of the steps, whatever the rows."""
+
+    first: IntArray  # (K + 1,): first part of each variable
+    log_prior: FloatArray
+    price: FloatArray  # (K,): of the mean weight of each variable
+    steps: list[IntArray | None]
+    run: Run
+
+    def solve(self, rows: Rows) -> Weighted:
+        """Find the weights, then the steps."""
+        weights = self._weights(rows)
+        return Weighted(weights, self._steps(rows, weights))
+
+    def sharpened(
+        self,
+        rows: Rows,
+        weight: FloatArray,
+        weights: FloatArray,
+        steps: list[FloatArray | None],
+        kinds: IntArray,
+    ) -> Weighted:
+        """Multiply the weights of each kind, and the steps, by how much of them holds for other rows."""
+        n_kinds, scale = int(kinds.max()) + 1, rows.weight.sum() / weight.sum()
+        terms, outside = [], []
+        for inside in deal(rows.target, weight, _FOLDS):
+            found, added = self.solve(rows.take((weight - inside) * scale))
+            held_out = rows.take(inside * scale)
+            of_kinds = [np.where((kinds == kind)[:, np.newaxis], found, 0.0) for kind in range(n_kinds)]
+            judged = [_judged(held_out, self.log_prior, held) - self.log_prior for held in of_kinds]
+            terms.append(np.stack([*judged, self._added(held_out, added)]))
+            outside.append(held_out)
+            if self.run.stopped:
+                return Weighted(weights, steps)
+        factors = find_sharpness(
+            np.concatenate(terms, axis=1),
+            self.log_prior,
+            np.concatenate([held.target for held in outside]),
+            np.concatenate([held.weight for held in outside]),
+            self.run,
+        )
+        sharp = weights * factors[kinds, np.newaxis]
+        return Weighted(
+            sharp,
+            [
+                None if held is None or not of_classes.any() else held * factors[-1]
+                for held, of_classes in zip(steps, sharp, strict=True)
+            ],
+        )
+
+    def _weights(self, rows: Rows) -> FloatArray:
+        n_variables, n_classes = len(self.price), len(self.log_prior)
+        variable_of = np.repeat(np.arange(n_variables), np.diff(self.first))
+        weighted = np.empty((len(rows.table) + 1, n_classes))
+        price = self.price[:, np.newaxis]
+
+        def cost(flat: FloatArray) -> tuple[float, FloatArray]:
+            weights = flat.reshape(n_variables, n_classes)
+            np.multiply(rows.table, weights[variable_of], out=weighted[:-1])
+            slopes = np.zeros((n_variables, n_classes))
+            loss = loss_and_slopes(rows, self.log_prior, weights, weighted, slopes)
+            mean = weights.mean(axis=1, keepdims=True)
+            apart = weights - mean
+            loss += (price * mean).sum() + _SPREAD / 2 * (apart * apart).sum()
+            slopes += price / n_classes + _SPREAD * apart
+            return float(loss), slopes.ravel()
+
+        found = minimize(
+            cost,
+            np.full(n_variables * n_classes, 0.5),
+            most_steps=_MOST_STEPS,
+            least_gain=_LEAST_GAIN,
+            positive=True,
+            run=self.run,
+        )
+        return found.reshape(n_variables, n_classes)
+
+    def _steps(self, rows: Rows, weights: FloatArray) -> list[FloatArray | None]:
+        """Find what is added to the weighted evidence of variables that have steps and a weight."""
+        found: list[FloatArray | None] = [None] * len(self.steps)
+        chosen = [k for k, of_parts in enumerate(self.steps) if of_parts is not None and weights[k].any()]
+        if not chosen or self.run.stopped:
+            return found
+        numbers, firsts = [], [0]
+        for k in chosen:
+            of_parts = np.asarray(self.steps[k])
+            numbers.append(firsts[-1] + self._step_of(rows, k))
+            firsts.append(firsts[-1] + int(of_parts[-1]) + 1)
+        at = find_steps(
+            _judged(rows, self.log_prior, weights),
+            np.ascontiguousarray(np.stack(numbers, axis=1), np.int32),
+            rows.target,
+            rows.weight,
+            np.array(firsts),
+            self.run,
+        )
+        for i, k in enumerate(chosen):
+            found[k] = at[firsts[i] : firsts[i + 1]]
         return found
-    numbers, firsts = [], [0]
-    for k in chosen:
-        of_parts = np.asarray(steps[k])
+
+    def _step_of(self, rows: Rows, k: int) -> IntArray:
+        of_parts = np.asarray(self.steps[k])
         # A value never seen has no step; of numbers there is none.
-        numbers.append(firsts[-1] + np.append(of_parts, of_parts[-1])[problem.part[k] - problem.first[k]])
-        firsts.append(firsts[-1] + int(of_parts[-1]) + 1)
-    at = find_steps(
-        _judged(rows, problem.log_prior, weights),
-        np.ascontiguousarray(np.stack(numbers, axis=1), np.int32),
-        rows.target,
-        problem.weight,
-        np.array(firsts),
-        run,
-    )
-    for i, k in enumerate(chosen):
-        found[k] = at[firsts[i] : firsts[i + 1]]
-    return found
+        found: IntArray = np.append(of_parts, of_parts[-1])[rows.part[:, k] - self.first[k]]
+        return found
+
+    def _added(self, rows: Rows, steps: list[FloatArray | None]) -> FloatArray:
+        """Sum of the steps of each row."""
+        total = np.zeros((len(rows.target), len(self.log_prior)))
+        for k, held in enumerate(steps):
+            if held is not None:
+                total += held[self._step_of(rows, k)]
+        return total
 
 
 def _judged(rows: Rows, log_prior: FloatArray, weights: FloatArray) -> FloatArray:
@@ -272,6 +355,8 @@ def _judged(rows: Rows, log_prior: FloatArray, weights: FloatArray) -> FloatArra
     scores = np.tile(log_prior, (n_rows, 1))
     own = log_prior[rows.target]
     for part, of_classes in zip(rows.part.T, weights, strict=True):
+        if not of_classes.any():
+            continue
         evidence = rows.table[part]
         evidence += rows.shift[part, rows.target][:, np.newaxis]
         evidence *= of_classes
