@@ -20,7 +20,7 @@ def main() -> None:
     for name in _THREADS:
         os.environ.setdefault(name, "1")
     # Modules and compiled functions stay: to look through them for garbage takes a tenth of the first minute.
-    gc.set_threshold(100_000, 50, 100)
+    gc.set_threshold(1_000_000, 50, 100)
     heard = signal.getsignal(signal.SIGINT) is signal.default_int_handler  # not where Ctrl-C is ignored
     if heard:
         # At once: libraries written in C turn an interrupt of their loading into other errors.
