@@ -161,7 +161,7 @@ def adjusted_weights(
     *,
     surcharge: FloatArray | None = None,
     kinds: IntArray | None = None,
-    max_cells: int = 1_000_000,
+    max_cells: int = 600_000,
     run: Run,
 ) -> Weighted:
     """Find the weights of the evidence of each variable for each class, then steps that are added to it.
