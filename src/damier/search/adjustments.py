@@ -23,7 +23,6 @@ _SIZE = 0.5
 _RISE = 2.0
 _BEND = 10.0
 _MOST_ITERATIONS = 50
-_LEAST_GAIN = 1e-8
 
 
 @bare_kernel
@@ -99,6 +98,7 @@ def find_steps(
     target: CodeArray,
     weight: FloatArray,
     firsts: IntArray,
+    least_gain: float,
     run: Run,
 ) -> FloatArray:
     """Find the steps of all variables at once.
@@ -113,6 +113,8 @@ def find_steps(
         Class and weight of each row.
     firsts
         First step of each variable, and the number of steps.
+    least_gain
+        Relative gain of an iteration below which the search ends.
     run
         Once it is stopped, the steps are those of the last iteration.
 
@@ -148,7 +150,7 @@ def find_steps(
         return float(loss), (slopes * scale).ravel()
 
     found = minimize(
-        cost, np.zeros(n_steps * n_classes), most_steps=_MOST_ITERATIONS, least_gain=_LEAST_GAIN, run=run
+        cost, np.zeros(n_steps * n_classes), most_steps=_MOST_ITERATIONS, least_gain=least_gain, run=run
     )
     return found.reshape(n_steps, n_classes) * scale
 

@@ -31,7 +31,9 @@ _MOST_STEPS = 200
 _ROWS_PER_CLASS = 16
 # Relative gain of a step below which the weights do not change any more to speak of.
 _LEAST_GAIN = 1e-7
-# Weights are found on all rows but a fold, and judged on the fold.
+# Weights are found on all rows but a fold, from those of all rows on, and judged on the fold: a factor needs
+# fewer digits than the weights.
+_LEAST_FOLD_GAIN = 1e-5
 _FOLDS = 5
 # Distinct rows times variables times classes above which weights hold for other rows as they are.
 _MOST_SHARPENED = 2_000_000
@@ -243,10 +245,10 @@ class _Climb(NamedTuple):
     steps: list[IntArray | None]
     run: Run
 
-    def solve(self, rows: Rows) -> Weighted:
-        """Find the weights, then the steps."""
-        weights = self._weights(rows)
-        return Weighted(weights, self._steps(rows, weights))
+    def solve(self, rows: Rows, start: FloatArray | float = 0.5, least_gain: float = _LEAST_GAIN) -> Weighted:
+        """Find the weights, from some on, then the steps."""
+        weights = self._weights(rows, start, least_gain)
+        return Weighted(weights, self._steps(rows, weights, least_gain))
 
     def sharpened(
         self,
@@ -260,7 +262,7 @@ class _Climb(NamedTuple):
         n_kinds, scale = int(kinds.max()) + 1, rows.weight.sum() / weight.sum()
         terms, outside = [], []
         for inside in deal(rows.target, weight, _FOLDS):
-            found, added = self.solve(rows.take((weight - inside) * scale))
+            found, added = self.solve(rows.take((weight - inside) * scale), weights, _LEAST_FOLD_GAIN)
             held_out = rows.take(inside * scale)
             of_kinds = [np.where((kinds == kind)[:, np.newaxis], found, 0.0) for kind in range(n_kinds)]
             judged = [_judged(held_out, self.log_prior, held) - self.log_prior for held in of_kinds]
@@ -284,7 +286,7 @@ class _Climb(NamedTuple):
             ],
         )
 
-    def _weights(self, rows: Rows) -> FloatArray:
+    def _weights(self, rows: Rows, start: FloatArray | float, least_gain: float) -> FloatArray:
         n_variables, n_classes = len(self.price), len(self.log_prior)
         variable_of = np.repeat(np.arange(n_variables), np.diff(self.first))
         weighted = np.empty((len(rows.table) + 1, n_classes))
@@ -303,15 +305,15 @@ class _Climb(NamedTuple):
 
         found = minimize(
             cost,
-            np.full(n_variables * n_classes, 0.5),
+            np.broadcast_to(start, (n_variables, n_classes)).ravel(),
             most_steps=_MOST_STEPS,
-            least_gain=_LEAST_GAIN,
+            least_gain=least_gain,
             positive=True,
             run=self.run,
         )
         return found.reshape(n_variables, n_classes)
 
-    def _steps(self, rows: Rows, weights: FloatArray) -> list[FloatArray | None]:
+    def _steps(self, rows: Rows, weights: FloatArray, least_gain: float) -> list[FloatArray | None]:
         """Find what is added to the weighted evidence of variables that have steps and a weight."""
         found: list[FloatArray | None] = [None] * len(self.steps)
         chosen = [k for k, of_parts in enumerate(self.steps) if of_parts is not None and weights[k].any()]
@@ -328,6 +330,7 @@ class _Climb(NamedTuple):
             rows.target,
             rows.weight,
             np.array(firsts),
+            least_gain / 10,
             self.run,
         )
         for i, k in enumerate(chosen):
