@@ -71,8 +71,10 @@ part("curves", () => {
   const linked = () => {
     const asked = state.get("top");
     top.value = /^\d+$/.test(asked) ? asked : 10;
-    cost.value = state.get("cost");
-    benefit.value = state.get("benefit");
+    for (const [input, name] of [[cost, "cost"], [benefit, "benefit"]]) {
+      const held = state.get(name);
+      input.value = /^-?(\d+|\d*\.\d+)(e[-+]?\d+)?$/i.test(held) ? held : "";
+    }
     show();
   };
   linked();
