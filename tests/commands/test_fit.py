@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import sys
 
 import numpy as np
@@ -147,3 +148,18 @@ def test_classes_of_a_text_file_keep_the_form_of_its_cells(tmp_path, memory):
     held = pd.read_csv(scored, dtype=str)
     assert list(held.columns) == ["predicted", "probability 0", "probability 1"]
     assert set(held["predicted"]) == {"0", "1"}
+
+
+def test_nothing_is_written_behind_the_last_line(tmp_path):
+    """Libraries in C write what is left when the process ends."""
+    pd.DataFrame({"x": range(60), "y": [0, 1] * 30}).to_csv(tmp_path / "t.csv", index=False)
+    command = [sys.executable, "-m", "damier", "fit", str(tmp_path / "t.csv"), "-t", "y", "-o"]
+    done = subprocess.run(
+        [*command, str(tmp_path / "m.json")],
+        capture_output=True,
+        text=True,
+        check=True,
+        stdin=subprocess.DEVNULL,
+    )
+    assert "leaked" not in done.stderr
+    assert "written to" in (done.stdout + done.stderr).splitlines()[-1]
