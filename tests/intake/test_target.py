@@ -263,3 +263,8 @@ def test_what_a_target_is():
     assert isinstance(read_any_target(many, "classes"), Target)
     with pytest.raises(ValueError, match="fractional"):
         read_any_target([0.5, 1.0], "classes")
+
+
+def test_zero_is_one_value_whatever_its_sign_and_the_order_of_the_rows():
+    for values in ([-0.0, 0.0, 1.0], [0.0, -0.0, 1.0], [-0.0, 1.0, 2.0]):
+        assert not np.signbit(read_numbers(np.array(values)).distinct).any()

@@ -107,7 +107,8 @@ def read_numbers(y: Any, name: str = "y") -> NumericTarget:
             f"the target {name} holds {largest:.6g}: squares beyond {_LARGEST_NUMBER:g} overflow, divide it "
             "by a constant"
         )
-    distinct, codes = np.unique(values, return_inverse=True)
+    # Zero is one value: of minus zero and zero the first row would decide which one is kept.
+    distinct, codes = np.unique(values + 0.0, return_inverse=True)
     return NumericTarget(codes.reshape(-1).astype(np.int32), distinct)
 
 
