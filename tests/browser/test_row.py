@@ -54,7 +54,7 @@ def customers():
     columns = sample_columns(1500)
     y = columns.pop(SAMPLE_TARGET)
     X = pd.DataFrame(columns)
-    return X, y, NaiveBayesClassifier(pairs=None).fit(X, y).predict_proba(X)
+    return X, y, NaiveBayesClassifier().fit(X, y).predict_proba(X)
 
 
 def test_a_pasted_line_has_the_probability_of_predict_proba(open_page, sample_page, customers):
@@ -124,7 +124,7 @@ def test_parts_by_keyboard_and_evidence_that_adds_up(open_page, sample_page, sam
         assert near(chances(page)["yes"], 1 / (1 + np.exp(-total)))
     again = open_page(sample_page, "#" + page.url.split("#")[1])
     assert chances(again) == chances(page)
-    names = [v["name"] for v in held["variables"]]
+    names = [v["name"] for v in held["variables"]] + [" × ".join(pair["names"]) for pair in held["pairs"]]
     assert page.locator("#row-table th[scope=row]").all_text_contents() == names
     with page.expect_download() as found:
         page.locator("#try").get_by_role("button", name="CSV").click()
@@ -150,7 +150,7 @@ def test_of_several_classes(open_page, n_classes):
     )
     X.loc[::9, "a"] = np.nan
     names = np.array([f"kind {chr(97 + j)}" for j in range(n_classes)])
-    classifier = NaiveBayesClassifier(pairs=None).fit(X, names[y])
+    classifier = NaiveBayesClassifier().fit(X, names[y])
     proba = classifier.predict_proba(X)
     page = open_page(render_page(analyze(read_table(X), read_target(names[y]), grid_seconds=0)))
     for row in (0, 9, 700, 1499):
@@ -198,6 +198,41 @@ def test_of_very_many_classes_those_shown_and_the_others(open_page, monkeypatch)
     assert variable["name"] in ("a", "b")
     page.locator("#row").get_by_label("Look at").select_option("o")
     assert page.locator("#row-words").text_content().startswith("91 other classes: ")
+
+
+def test_a_pair_that_acts_together(open_page):
+    rng = np.random.default_rng(0)
+    names = ["<b>a</b>", "b"]
+    X = pd.DataFrame(rng.random((900, 2)).round(4), columns=names)
+    X["c"] = rng.choice(list("xyz"), 900)
+    y = (X[names[0]] > 0.5) ^ (X["b"] > 0.3) ^ (rng.random(900) < 0.1)
+    proba = NaiveBayesClassifier().fit(X, y).predict_proba(X)
+    summary = analyze(read_table(X), read_target(y), grid_seconds=0)
+    (pair,) = summary["scorer"]["pairs"]
+    page = open_page(render_page(summary))
+    last = page.locator("#row-table tbody tr").last
+    assert last.locator("th").text_content() == " × ".join(pair["names"])
+    for row in (0, 7, 450, 899):
+        assert paste(page, written(X.iloc[row])) == ""
+        assert near(chances(page)["True"], proba[row, 1])
+        assert last.locator("td.n").text_content().startswith("× ")
+    # One is not given: the pair says nothing.
+    paste(page, f"b\n{X['b'][0]}")
+    assert last.locator("td.n").text_content() == ""
+    # A part chosen beside a value of a line, then two parts.
+    places = [v["name"] for v in summary["scorer"]["variables"]]
+    first, second = (page.locator("#row-table select").nth(places.index(name)) for name in pair["names"])
+    paste(page, "")
+    first.select_option("0")
+    second.select_option("1")
+    n, m = (side["n_parts"] for side in pair["sides"])
+    shown = float(last.locator("td.n").text_content()[2:])
+    odds = np.exp(pair["scores"][n][m + 1][0])
+    assert shown == pytest.approx(odds, rel=6e-3) or shown == pytest.approx(1 / odds, rel=6e-3)
+    with page.expect_download() as found:
+        page.locator("#try").get_by_role("button", name="CSV").click()
+    lines = list(csv.reader(io.StringIO(found.value.path().read_text("utf-8-sig"))))
+    assert lines[-1] == [" × ".join(pair["names"]), "both together", last.locator("td.n").text_content()]
 
 
 def test_without_scripts_the_factors_read(open_page, sample_page):

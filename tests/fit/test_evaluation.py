@@ -25,7 +25,7 @@ def test_scores_are_scikit_learns(loader):
     run = Run(n_threads=2, progress=progress.append)
     found = run.call(cross_validated_scores, read_table(X), read_target(y), run=run)
     proba = cross_val_predict(
-        NaiveBayesClassifier(pairs=None),
+        NaiveBayesClassifier(),
         X,
         y,
         cv=PredefinedSplit(stratified_folds(y.to_numpy(), 5)),

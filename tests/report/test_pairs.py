@@ -37,7 +37,7 @@ def explored(n_rows=600, n_classes=3, **options):
 def test_each_grid_has_the_level_of_its_pair(seed):
     X, y = columns(400, 3, seed)
     table, target = read_table(X), read_target(y)
-    found = find_pairs(table, target, effort=2, n_full=2, run=Run())
+    found = find_pairs(table, target, n_full=2, run=Run())
     assert found.ranked == fit_pairs(table, target, effort=2, n_full=2, run=Run())
     whole = float(part_costs(np.bincount(target.codes)[None]).sum())
     compared = 0

@@ -1,6 +1,7 @@
 """The naive Bayes of the page is that of the library."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -8,10 +9,12 @@ import pytest
 
 from damier import NaiveBayesClassifier
 from damier.datasets import SAMPLE_TARGET, sample_columns
+from damier.deploy import load, save
 from damier.fit.partitions import partition_column
 from damier.intake import read_table, read_target
-from damier.report import analyze, scorer, summarize
+from damier.report import analyze, render_page, scorer, summarize
 from damier.report.classes import shown_classes
+from damier.report.table import classifier_line
 from damier.search.run import Run
 
 
@@ -49,9 +52,33 @@ def scored(held, model, table):
     for variable in held["variables"]:
         (evidence,) = (v for v in model.variables if v.name == variable["name"])
         known = np.vstack([variable["scores"], np.zeros((1, scores.shape[1] - 1))])
-        scores[:, 1:] += known[evidence.apply(table[variable["name"]])]
+        if evidence.informs:
+            scores[:, 1:] += known[evidence.apply(table[variable["name"]])]
+        else:
+            assert not np.any(known)
+    for pair in held["pairs"]:
+        places = [
+            looked_up(side, table[name]) for side, name in zip(pair["sides"], pair["names"], strict=True)
+        ]
+        for row, (a, b) in enumerate(zip(*places, strict=True)):
+            if a >= 0 and b >= 0:
+                scores[row, 1:] += pair["scores"][a][b]
     proba = np.exp(scores - scores.max(axis=1, keepdims=True))
     return proba / proba.sum(axis=1, keepdims=True)
+
+
+def looked_up(side, column):
+    """Find the parts of the values of a column as the page does."""
+    places = []
+    coded = hasattr(column, "codes")
+    for value in [column.categories[code] for code in column.codes] if coded else column.values.tolist():
+        if value is None or value != value:
+            places.append(side["missing"])
+        elif "bounds" in side:
+            places.append(side["first"] + sum(float(bound) < value for bound in side["bounds"]))
+        else:
+            places.append(next((i for i, group in enumerate(side["groups"]) if str(value) in group), -1))
+    return places
 
 
 @pytest.mark.parametrize("n_classes", [2, 4, 26])
@@ -70,7 +97,7 @@ def test_where_there_is_room_it_is_the_default_classifier(n_classes):
     models = []
     summary = analyze(table, target, grid_seconds=0, keep_model=models.append)
     held = json.loads(json.dumps(summary["scorer"], allow_nan=False))
-    classifier = NaiveBayesClassifier(pairs=None).fit(X, y)
+    classifier = NaiveBayesClassifier().fit(X, y)
     expected = classifier.predict_proba(X)
     assert held["averaged"]
     assert not held["merged"]
@@ -89,6 +116,84 @@ def test_where_there_is_room_it_is_the_default_classifier(n_classes):
         scores = variable.multiplier * np.log(shares[parts == part].mean(axis=0))
         scores = scores + added[parts == part].mean(axis=0)
         assert told["part_scores"][part] == pytest.approx((scores[1:] - scores[0]).tolist(), abs=1e-6)
+
+
+@pytest.fixture(scope="module")
+def crossed():
+    """Two numbers that act together, one of which is missing at times, and a group that says a little."""
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"a": rng.random(1200), "b": rng.random(1200), "c": rng.choice(list("xyz"), 1200)})
+    X.loc[::15, "b"] = np.nan
+    y = ((X["a"] > 0.5) ^ (X["b"] > 0.3) ^ (rng.random(1200) < 0.1)).astype(int).to_numpy()
+    X["d"] = np.where(rng.random(1200) < 0.3, y, rng.integers(0, 4, 1200)).astype(str)
+    models = []
+    summary = analyze(read_table(X), read_target(y), grid_seconds=0, keep_model=models.append)
+    return X, y, summary, models[0]
+
+
+def test_pairs_that_act_together_score_as_in_the_model(crossed):
+    X, y, summary, model = crossed
+    held = json.loads(json.dumps(summary["scorer"], allow_nan=False))
+    assert [pair["names"] for pair in held["pairs"]] == summary["classifier"]["pairs"]
+    assert ["a", "b"] in summary["classifier"]["pairs"]
+    table = read_table(X)
+    assert np.abs(scored(held, model, table) - model.predict_proba(X)).max() < 1e-6
+    assert np.abs(model.predict_proba(X) - NaiveBayesClassifier().fit(X, y).predict_proba(X)).max() < 1e-6
+    assert "1 pair of variables" in classifier_line(summary).plain
+    assert "1 pair of variables acts together in it" in render_page(summary)
+
+
+def test_coarser_parts_have_the_mean_of_a_pair_over_their_rows(crossed):
+    X, _, _, model = crossed
+    table, (pair,) = read_table(X), model.pairs
+    whole = {
+        p.name: replace(p, bounds=(0.2,), counts=p.counts[:2], missing_alone=False) for p in pair.partitions
+    }
+    found = scorer._cell_scores(pair, whole, table)
+    cells = np.exp(pair.table[pair.rows_of(table)])
+    chosen = [whole[p.name].apply(table[p.name]) for p in pair.partitions]
+    own = [p.apply(table[p.name]) for p in pair.partitions]
+    n, m = (p.n_parts for p in pair.partitions)
+    for i in range(2):
+        for rows, at in (
+            ((chosen[0] == i) & (chosen[1] == 1), (n + i, m + 1)),
+            ((chosen[0] == i) & (own[1] == 0), (n + i, 0)),
+            ((own[0] == 1) & (chosen[1] == i), (1, m + i)),
+        ):
+            expected = pair.multiplier * np.log(cells[rows].mean(axis=0)) if rows.any() else np.zeros(2)
+            assert found[at].tolist() == pytest.approx(expected.tolist())
+
+
+def test_scores_of_rows_not_seen_are_those_with_pairs(crossed):
+    X, y, summary, _ = crossed
+    alone = [
+        NaiveBayesClassifier(pairs=None)
+        .fit(X[k::2], y[k::2])
+        .predict_proba(X[1 - k :: 2])[np.arange(len(X[1 - k :: 2])), y[1 - k :: 2]]
+        for k in (0, 1)
+    ]
+    assert summary["classifier"]["informs"]
+    assert summary["classifier"]["log_loss"] < -np.log(np.concatenate(alone)).mean() - 0.15
+
+
+def test_a_saved_model_keeps_its_pairs(crossed, tmp_path):
+    X, _, _, model = crossed
+    save(model, tmp_path / "model.json")
+    again = load(tmp_path / "model.json")
+    assert [pair.names for pair in again.pairs] == [pair.names for pair in model.pairs] == [("a", "b")]
+    assert again.predict_proba(X).tolist() == model.predict_proba(X).tolist()
+
+
+def test_without_room_for_the_pairs_it_is_the_simpler_model(crossed, monkeypatch):
+    X, y, _, model = crossed
+    room = sum(v.parts.n_parts for v in model.variables if v.informs)
+    monkeypatch.setattr(scorer, "_MOST_NUMBERS", room)
+    summary = analyze(read_table(X), read_target(y), grid_seconds=0)
+    assert summary["classifier"]["pairs"]
+    held = summary["scorer"]
+    assert held["pairs"] == []
+    assert not held["averaged"]
+    assert "has pairs of variables that act together" in render_page(summary)
 
 
 def test_a_large_table_is_scored_by_the_model_of_a_sample(monkeypatch):

@@ -14,11 +14,11 @@ import numpy as np
 import numpy.typing as npt
 
 from damier.fit.averaged import Evidence, evidence_of_column
-from damier.fit.naive_bayes import naive_bayes, weight_variables
+from damier.fit.naive_bayes import naive_bayes, weight_with_pairs
 from damier.fit.partitions import partition_column
 from damier.intake import Table, Target
 from damier.intake.table import FloatArray, IntArray
-from damier.models import NaiveBayes, Partition, VariableEvidence
+from damier.models import NaiveBayes, Partition
 from damier.search.run import Run
 
 # A table of more values is scored on some of its rows, but never on fewer than `_LEAST_ROWS`.
@@ -37,6 +37,8 @@ def cross_validated_scores(
     run: Run,
 ) -> dict[str, Any]:
     """Score the averaged naive Bayes by cross-validation.
+
+    It is that of ``NaiveBayesClassifier()``: each fold finds its own pairs of variables that act together.
 
     A large table is scored on a sample of its rows, drawn with a fixed seed. Rare classes come first: each
     class is limited to the same number of rows, and one with fewer is kept whole. Where this changes the
@@ -66,7 +68,8 @@ def cross_validated_scores(
         by frequency), ``log_loss``, and for comparison ``majority`` (accuracy of the most frequent class) and
         ``prior_log_loss`` (of the class frequencies), with ``folds``, ``rows`` (those scored), ``of_rows``
         (those of the table), ``weights``: by name, the weights of the variables fitted to the rows scored,
-        and ``curves``, as `class_curves` gives them, where they are asked for.
+        ``pairs``: the names of the pairs taken on these rows, and ``curves``, as `class_curves` gives them,
+        where they are asked for.
 
     Raises
     ------
@@ -96,14 +99,19 @@ def cross_validated_scores(
         training.append(_Rows(kept, target, codes, np.arange(rows.size)))
         by_fold.append([training[-1].evidence(k, best) for k, best in enumerate(partitions)])
 
-    def weight(fold: int) -> Sequence[VariableEvidence]:
-        return weight_variables(by_fold[fold], training[fold].table, training[fold].target, run=run)
+    def weight(fold: int) -> NaiveBayes:
+        learned, found = training[fold], by_fold[fold]
+        alone = Run()  # threads are shared among the folds, not among the pairs of each
+        alone.stop = run.stop
+        variables, pairs = alone.call(
+            weight_with_pairs, found, learned.table, learned.target, pairs="auto", run=alone
+        )
+        return naive_bayes(variables, learned.target, pairs=pairs)
 
-    weighted = run.map(weight, range(n_folds + 1), text="Weighting the folds")
+    models = run.map(weight, range(n_folds + 1), text="Weighting the folds")
     run.check()
     proba = np.zeros((rows.size, target.n_classes))
-    for variables, learned, test in zip(weighted, training, tests, strict=False):
-        model = naive_bayes(variables, learned.target)
+    for model, learned, test in zip(models, training, tests, strict=False):
         proba[np.ix_(test, learned.present)] = model.predict_proba(kept.take(test))
     frequency = np.bincount(target.codes, minlength=target.n_classes) / table.n_rows
     # How many rows of the table each row scored stands for, by its class.
@@ -113,8 +121,7 @@ def cross_validated_scores(
         proba /= proba.sum(axis=1, keepdims=True)
     weights = stands_for[codes]
     if keep_model is not None:
-        every = naive_bayes(weighted[-1], training[-1].target)
-        keep_model(replace(every, class_counts=np.bincount(target.codes)[training[-1].present]))
+        keep_model(replace(models[-1], class_counts=np.bincount(target.codes)[training[-1].present]))
     return {
         "accuracy": float(np.average(proba.argmax(axis=1) == codes, weights=weights)),
         "auc": area_under_curve(proba, codes, weights),
@@ -124,7 +131,8 @@ def cross_validated_scores(
         "folds": n_folds,
         "rows": int(rows.size),
         "of_rows": table.n_rows,
-        "weights": {variable.name: variable.weight for variable in weighted[-1]},
+        "weights": {variable.name: variable.weight for variable in models[-1].variables},
+        "pairs": [list(pair.names) for pair in models[-1].pairs],
         **({"curves": class_curves(proba, codes, weights, curves_of)} if curves_of else {}),
     }
 

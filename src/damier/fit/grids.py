@@ -209,7 +209,7 @@ def find_pairs(
     target: Target,
     *,
     partitions: Mapping[str, Partition] | None = None,
-    effort: int | None = None,
+    n_starts: int | None = None,
     n_full: int | None = None,
     only: Sequence[tuple[int, int]] | None = None,
     seed: int = 0,
@@ -229,8 +229,9 @@ def find_pairs(
         The variables, two at least, and classes for all rows.
     partitions : mapping of str to Partition, optional
         The partition of each variable alone, if known already.
-    effort : int, optional
-        The search of a pair ends after 2^effort starts in a row without success; 2 by default.
+    n_starts : int, optional
+        Starts of the search of each pair. By default it ends after four in a row without success, and after
+        seven at the earliest.
     n_full : int, optional
         How many pairs are searched in full. All of them have one start first; then come those that gained
         most by it, and, for a third, those whose classes differ most from cell to cell: a chessboard of many
@@ -258,10 +259,10 @@ def find_pairs(
     >>> round(found.ranked["gain"][0], 2), found.grids["a", "b"].cells.parts.tolist()
     (0.85, [[0, 0], [0, 1], [1, 0], [1, 1]])
     """
-    search = _PairSearch(table, target, partitions, effort, seed, short_bounds, run)
+    search = _PairSearch(table, target, partitions, None, seed, short_bounds, run)
     if only is not None:
         search.keep(only)
-    search.search_all(n_full)
+    search.search_all(n_full, n_starts)
     return FoundPairs(search.ranked(), search.grids())
 
 
@@ -308,7 +309,7 @@ class _PairSearch:
         self.pairs = list(pairs)
         self.level = np.full(len(self.pairs), math.nan)
 
-    def search_all(self, n_full: int | None) -> None:
+    def search_all(self, n_full: int | None, n_starts: int | None = None) -> None:
         """Search all pairs, or have a glance at all and search some; those done when time ends are kept."""
         run, places = self.run, range(len(self.pairs))
         with contextlib.suppress(Stopped):  # the pairs done so far are ranked
@@ -320,7 +321,7 @@ class _PairSearch:
                 gains = pair_gains(self.level, self.level_alone, self.pairs)
                 codes, n_classes = self.target.codes, self.target.n_classes
                 chosen = promising(gains, self.axes, self.pairs, codes, n_classes, n_full)
-            run.map(self._search, chosen, text="Pairs")
+            run.map(lambda place: self._search(place, n_starts), chosen, text="Pairs")
         run.stop_clock()
 
     def ranked(self) -> dict[str, list[Any]]:

@@ -19,8 +19,10 @@ from damier.search.run import Run
 # Columns whose pairs are searched, those of highest level, and rows that they are searched on.
 PAIRED_COLUMNS = 40
 PAIRED_ROWS = 20_000
-# Pairs are searched as thoroughly as by `rank_pairs`, or a little less: there are many.
-_EFFORT = 1
+# Starts of the search of each pair, fewer than those of `rank_pairs`: there are many pairs.
+_STARTS = 4
+# Cells of a pair that is searched differ more than by chance by this factor.
+_BEYOND_CHANCE = 1.5
 _RANKED = ("first", "second", "gain", "done")
 
 
@@ -36,9 +38,9 @@ def fit_pair_evidence(
     """Find the pairs of columns whose grid says more than the two columns do.
 
     The classes in equal cells of all pairs of at most 40 columns are counted, on at most 20,000 rows. Pairs
-    whose cells differ more than they would by chance are searched, two per column at most. A pair is taken if
-    what its grid saves beyond both columns pays for choosing it among all pairs. Its cells are then counted
-    on all rows.
+    whose cells differ clearly more than they would by chance are searched, two per column at most. A pair is
+    taken if what its grid saves beyond both columns pays for choosing it among all pairs. Its cells are then
+    counted on all rows.
 
     Parameters
     ----------
@@ -79,7 +81,7 @@ def fit_pair_evidence(
     if not promising:
         return [], price
     found = find_pairs(
-        searched, labels, partitions=chosen if whole else None, effort=_EFFORT, only=promising, run=run
+        searched, labels, partitions=chosen if whole else None, n_starts=_STARTS, only=promising, run=run
     )
     taken: list[PairEvidence] = []
     for first, second, gain, done in zip(*(found.ranked[k] for k in _RANKED), strict=True):
@@ -98,13 +100,13 @@ def fit_pair_evidence(
 
 
 def _promising(table: Table, target: Target) -> list[tuple[int, int]]:
-    """Choose pairs whose classes differ more from cell to cell than the best of as many would by chance."""
+    """Choose pairs whose classes differ clearly more from cell to cell than the best of as many by chance."""
     axes = [code_column(column).axis for column in table.columns]
     pairs = list(itertools.combinations(range(len(axes)), 2))
     differ = np.array(interactions(axes, pairs, target.codes, target.n_classes))
-    by_chance = math.sqrt(2 * math.log(len(pairs)))
+    least = _BEYOND_CHANCE * math.sqrt(2 * math.log(len(pairs)))
     order = np.argsort(-differ, kind="stable")[: 2 * len(axes)]
-    return [pairs[i] for i in order if differ[i] > by_chance]
+    return [pairs[i] for i in order if differ[i] > least]
 
 
 def _null_cost(parts: Sequence[Partition], target: Target) -> float:

@@ -262,12 +262,13 @@ def analyze(
 
 
 def _averaged(partitions: Sequence[Partition], table: Table, target: Target, run: Run) -> NaiveBayes:
-    """Weight the partitions into a naive Bayes."""
+    """Weight the partitions, and the pairs that act together, into a naive Bayes."""
     from damier.fit.averaged import evidence_of_column
-    from damier.fit.naive_bayes import naive_bayes, weight_variables
+    from damier.fit.naive_bayes import naive_bayes, weight_with_pairs
 
     found = [evidence_of_column(table, k, target, best) for k, best in enumerate(partitions)]
-    return naive_bayes(weight_variables(found, table, target, run=run), target)
+    variables, pairs = weight_with_pairs(found, table, target, pairs="auto", run=run)
+    return naive_bayes(variables, target, pairs=pairs)
 
 
 def _one_truth(grid: DataGrid, partitions: Mapping[str, Partition]) -> DataGrid:
@@ -311,7 +312,6 @@ def _pairs(
             chosen,
             target,
             partitions=known,
-            effort=2,
             n_full=SEARCHED_PAIRS,
             seed=0,
             short_bounds=True,

@@ -1,9 +1,10 @@
 """A row tried on the page: a naive Bayes that is small enough to be held in it.
 
-It is the model that the page scores, ``NaiveBayesClassifier(pairs=None)``, where there is room for it. Else
-it is that of ``evidence="best"`` on the partitions that the page shows, of at most `MAX_VARIABLES` variables,
-those of most weight when all were scored together; of very many classes, those that the page does not show
-are one class. A variable that is not given brings no evidence.
+It is the model that the page scores, ``NaiveBayesClassifier()``, where there is room for it and for its
+pairs. Else it is that of ``evidence="best"`` and ``pairs=None`` on the partitions that the page shows, of at
+most `MAX_VARIABLES` variables, those of most weight when all were scored together; of very many classes,
+those that the page does not show are one class. A variable that is not given brings no evidence, nor does a
+pair of which one is not given.
 """
 
 from __future__ import annotations
@@ -23,8 +24,8 @@ from damier.models import (
     IntervalPartition,
     NaiveBayes,
     NaiveBayesRegression,
+    PairEvidence,
     Partition,
-    TargetEvidence,
     VariableEvidence,
 )
 from damier.report.classes import MAX_CLASSES, ShownClasses, shown_classes
@@ -75,9 +76,10 @@ def fit_scorer(
     from damier.fit.naive_bayes import weigh_partitions
 
     for model in averaged:
-        used = [variable for variable in model.variables if variable.informs]
-        if len(model.classes) == target.n_classes and _room_for([v.parts for v in used], target.n_classes):
-            return model if used else None
+        parts = [variable.parts for variable in model.variables if variable.informs]
+        n_cells = _numbers_of_cells(model)
+        if len(model.classes) == target.n_classes and _room_for(parts, target.n_classes, n_cells):
+            return model if parts or n_cells else None
     merge = not _room_for(list(partitions.values())[:MAX_VARIABLES], target.n_classes)
     chosen = _chosen(partitions, len(classes.labels) if merge else target.n_classes, weights or {})
     if not chosen:
@@ -99,8 +101,31 @@ def fit_scorer(
     return replace(model, class_counts=merged[0].counts.sum(axis=0))
 
 
-def _room_for(parts: Sequence[Partition], n_classes: int) -> bool:
-    return sum(one.n_parts for one in parts if one.n_parts > 1) * (n_classes - 1) <= _MOST_NUMBERS
+def _room_for(parts: Sequence[Partition], n_classes: int, n_cells: int = 0) -> bool:
+    n_parts = sum(one.n_parts for one in parts if one.n_parts > 1)
+    return (n_parts + n_cells) * (n_classes - 1) <= _MOST_NUMBERS
+
+
+def _used_pairs(model: NaiveBayes) -> list[PairEvidence]:
+    return [pair for pair in model.pairs if pair.informs]
+
+
+def _numbers_of_cells(model: NaiveBayes) -> int:
+    """Count the cells that pairs have on the page: see `_cell_scores`."""
+    shown = _to_choose_from(model)
+    return sum(
+        math.prod(part.n_parts + shown[part.name].n_parts for part in pair.partitions)
+        for pair in _used_pairs(model)
+    )
+
+
+def _to_choose_from(model: NaiveBayes) -> dict[str, Partition]:
+    """Return the parts of each variable: the best partition, or that in a pair where this has one part."""
+    shown = {variable.name: variable.partition for variable in model.variables}
+    for partition in (partition for pair in _used_pairs(model) for partition in pair.partitions):
+        if shown[partition.name].n_parts == 1:
+            shown[partition.name] = partition
+    return shown
 
 
 def _chosen(partitions: Mapping[str, Partition], n_classes: int, weights: Mapping[str, float]) -> list[str]:
@@ -143,7 +168,9 @@ def summarize_scorer(
 
     ``{"classes": [label, ...], "merged", "averaged", "log_prior": [...], "columns": [name, ...], "tried",
     "variables": [{"name", "type", "weight", "parts": [label, ...], "part_scores": [[by class], ...],
-    "missing", "bounds" or "groups", "scores": [[by class], ...]}, ...]}``
+    "missing", "bounds" or "groups", "scores": [[by class], ...]}, ...],
+    "pairs": [{"names": [first, second], "weight", "sides": [{"type", "missing", "bounds" or "groups",
+    "n_parts"}, ...], "scores": [[[by class], ...], ...]}, ...]}``
 
     The score of a class is its log-frequency plus the scores of the values of a row; the exponentials, scaled
     to sum to one, are the probabilities. The scores of the first class are zero everywhere, and left out.
@@ -152,7 +179,11 @@ def summarize_scorer(
     missing value, -1 for none. Where they are finer than the parts, ``part_scores`` are those of the mean
     share of each class over the rows of a part. ``merged`` says that the classes are those that the page
     shows, the others one; ``averaged`` that evidence is averaged over all partitions. ``tried`` variables
-    were weighted; those without weight are not listed.
+    were weighted; those without weight are not listed, but where they are in a pair.
+
+    The scores of a pair are those of the cell of both values, by the part of the first, then of the second.
+    After the ``n_parts`` of a pair's own come those to choose from, ``parts`` of the variable: where one is
+    chosen, the scores are those of the mean share of each class over its rows, in the part of the other.
 
     Parameters
     ----------
@@ -166,16 +197,29 @@ def summarize_scorer(
         As in `damier.report.summarize_grid`.
     """
     counts = model.class_counts.astype(np.float64)
+    shown = _to_choose_from(model)
     variables: list[dict[str, Any]] = []
-    used = [variable for variable in model.variables if variable.informs]
-    strongest = sorted(used, key=lambda v: -float(np.ptp(_against_first(v.scores[:-1]), axis=0).max()))
-    for variable in strongest:
+    used = [variable for variable in model.variables if variable.name in model.used_names]
+    for variable in used:
+        # In a pair, but without a weight: all that a value of it says is where the cell is.
+        parts = variable.parts if variable.informs else shown[variable.name]
+        scores = variable.scores[:-1] if variable.informs else np.zeros((parts.n_parts, len(counts)))
         column = (statistics or {}).get(variable.name, {})
-        held = _looked_up(variable, variable.scores[:-1], column, labels)
-        if variable.averaged is not None:
-            held["part_scores"] = _rounded(_part_scores(variable, table))
+        held = _described(parts, scores, variable.weight, shown[variable.name], column, labels)
+        if variable.averaged is not None and variable.informs:
+            held["part_scores"] = _rounded(_part_scores(variable, shown[variable.name], table))
         variables.append(held)
-    _without_very_many_values(variables)
+    variables.sort(key=lambda held: -float(np.ptp(np.array(held["scores"]), axis=0).max()))
+    pairs = [
+        {
+            "names": list(pair.names),
+            "weight": round(pair.weight, 6),
+            "sides": [{**_lookup(part), "n_parts": part.n_parts} for part in pair.partitions],
+            "scores": [_rounded(row) for row in _cell_scores(pair, shown, table)],
+        }
+        for pair in _used_pairs(model)
+    ]
+    _without_very_many_values(variables, pairs)
     merged = len(model.classes) < len(classes.counts)
     return {
         "classes": classes.labels if merged else [name.removesuffix(":") for name in classes.names],
@@ -185,6 +229,7 @@ def summarize_scorer(
         "columns": list(table.names),
         "tried": len(model.variables),
         "variables": variables,
+        "pairs": pairs,
     }
 
 
@@ -209,7 +254,7 @@ def summarize_number_scorer(
     ends = [number(bound) for bound in model.bounds[np.flatnonzero(np.diff(bins))].tolist()]
     named = [f"{low} to {high}" for low, high in pairwise(ends)]
     variables = [
-        _looked_up(v, scores[:-1], (statistics or {}).get(v.name, {}), labels)
+        _described(v.parts, scores[:-1], v.weight, v.parts, (statistics or {}).get(v.name, {}), labels)
         for v, scores in zip(used, model.tables, strict=True)
     ]
     variables.sort(key=lambda v: -max(np.ptp(np.array(v["scores"]), axis=0), default=0.0))
@@ -228,24 +273,27 @@ def summarize_number_scorer(
     }
 
 
-def _looked_up(
-    variable: VariableEvidence | TargetEvidence,
+def _described(
+    parts: Partition,
     scores: FloatArray,
+    weight: float,
+    shown: Partition,
     column: Mapping[str, Any],
     labels: LabelStyle,
 ) -> dict[str, Any]:
-    """Describe what a value of a variable is looked up in."""
-    parts = variable.parts
-    # What is chosen from: the best partition of those that evidence is averaged over, else what is looked up.
-    shown = variable.partition if isinstance(variable, VariableEvidence) else parts
-    held: dict[str, Any] = {
-        "name": variable.name,
-        "type": type_of(parts),
-        "weight": round(variable.weight, 6),
+    """Describe what a value of a variable is looked up in, and the parts that are chosen from."""
+    return {
+        "name": parts.name,
+        "weight": round(weight, 6),
         "parts": part_labels(shown, column.get("statistics"), labels, room=_LABEL),
-        "missing": parts.part_of(None),
         "scores": _rounded(scores),
+        **_lookup(parts),
     }
+
+
+def _lookup(parts: Partition) -> dict[str, Any]:
+    """Describe how the part of a value is found."""
+    held: dict[str, Any] = {"type": type_of(parts), "missing": parts.part_of(None)}
     groups = _groups(parts)
     if groups is not None:
         held["groups"] = groups
@@ -256,13 +304,21 @@ def _looked_up(
     return held
 
 
-def _without_very_many_values(variables: Sequence[dict[str, Any]]) -> None:
-    """Leave out the values of groups that a page has no room for."""
+def _without_very_many_values(
+    variables: Sequence[dict[str, Any]], pairs: Sequence[dict[str, Any]] = ()
+) -> None:
+    """Leave out the values of groups that a page has no room for: of a variable, and of it in pairs."""
+    sides: dict[str, list[dict[str, Any]]] = {held["name"]: [held] for held in variables}
+    for pair in pairs:
+        for name, side in zip(pair["names"], pair["sides"], strict=True):
+            sides[name].append(side)
     characters = 0
-    for held in variables:
-        characters += sum(len(value) + 3 for group in held.get("groups", ()) for value in group)
-        if characters > _MOST_CHARACTERS and "groups" in held:
-            held["groups"] = None
+    for held in sides.values():
+        grouped = [one for one in held if "groups" in one]
+        characters += sum(len(value) + 3 for one in grouped for group in one["groups"] for value in group)
+        if characters > _MOST_CHARACTERS:
+            for one in grouped:
+                one["groups"] = None
 
 
 def _against_first(scores: FloatArray) -> FloatArray:
@@ -275,20 +331,45 @@ def _rounded(scores: FloatArray) -> list[list[float]]:
     return held
 
 
-def _part_scores(variable: VariableEvidence, table: Table) -> FloatArray:
-    """Score the parts of the best partition, by the mean over their rows of the share of each class."""
+def _part_scores(variable: VariableEvidence, shown: Partition, table: Table) -> FloatArray:
+    """Score the parts to choose from, by the mean over their rows of the share of each class."""
     column = table[variable.name]
-    best, fine = variable.partition.apply(column), variable.apply(column)
+    best, fine = shown.apply(column), variable.apply(column)
     n_fine = variable.parts.n_parts + 1
     known = best >= 0
-    rows = np.bincount(
-        best[known] * n_fine + fine[known] % n_fine, minlength=variable.partition.n_parts * n_fine
-    ).reshape(-1, n_fine)
+    rows = np.bincount(best[known] * n_fine + fine[known] % n_fine, minlength=shown.n_parts * n_fine).reshape(
+        -1, n_fine
+    )
     mean = rows / np.maximum(rows.sum(axis=1, keepdims=True), 1)
     shares = mean @ np.exp(variable.table)
     scores: FloatArray = variable.multiplier * np.log(np.maximum(shares, 1e-300))
     if variable.adjustment is not None:
         scores += mean[:, :-1] @ variable.adjustment.of_parts(variable.parts.n_parts)
+    return scores
+
+
+def _cell_scores(pair: PairEvidence, shown: Mapping[str, Partition], table: Table) -> FloatArray:
+    """Score the cells of a pair, and what parts to choose from are of them.
+
+    Along each axis the parts of the pair come first, then those to choose from: these have the mean share of
+    each class over their rows. No rows bring no evidence.
+    """
+    both = [(part, shown[part.name]) for part in pair.partitions]
+    sizes = [part.n_parts for side in both for part in side]
+    found = np.array([part.apply(table[part.name]) for side in both for part in side])
+    flat = np.ravel_multi_index(list(found[:, (found >= 0).all(axis=0)]), sizes)
+    rows = np.bincount(flat, minlength=math.prod(sizes)).reshape(sizes)
+    cells = np.exp(pair.table[:-1]).reshape(sizes[0], sizes[2], -1)
+
+    def mean(axes: str) -> FloatArray:
+        n = np.einsum(f"aibj->{axes}", rows)[..., None]
+        sums = np.einsum(f"aibj,abk->{axes}k", rows, cells)
+        means: FloatArray = np.where(n > 0, sums / np.maximum(n, 1), 1.0)
+        return means
+
+    first = np.concatenate([cells, mean("aj")], axis=1)
+    shares = np.concatenate([first, np.concatenate([mean("ib"), mean("ij")], axis=1)])
+    scores: FloatArray = pair.multiplier * np.log(shares)
     return scores
 
 
@@ -325,7 +406,8 @@ def view(summary: Mapping[str, Any]) -> dict[str, Any] | None:
     j = j if scorer["merged"] else classes.places[j]
     prior = np.exp(scorer["log_prior"])
     shown = []
-    for variable in [v for v in scorer["variables"] if len(v["parts"]) > 1][:_SHOWN_VARIABLES]:
+    weighted = [v for v in scorer["variables"] if v["weight"] > 0]
+    for variable in [v for v in weighted if len(v["parts"]) > 1][:_SHOWN_VARIABLES]:
         scores = np.insert(np.array(variable.get("part_scores", variable["scores"])), 0, 0.0, axis=1)
         factors = np.exp(np.clip(scores[:, j] - _log_rest(scores, prior, j), -50, 50))
         parts = [
@@ -338,7 +420,8 @@ def view(summary: Mapping[str, Any]) -> dict[str, Any] | None:
     return {
         "variables": shown,
         "controls": [(v["name"], v["parts"]) for v in scorer["variables"]],
-        "n_variables": len(scorer["variables"]),
+        "pairs": [" × ".join(pair["names"]) for pair in scorer["pairs"]],
+        "n_variables": len(weighted),
         "informative": informative,
         "averaged": scorer["averaged"],
         "cut": informative > scorer["tried"],
@@ -369,6 +452,7 @@ def _number_view(summary: Mapping[str, Any], scorer: Mapping[str, Any]) -> dict[
     return {
         "variables": shown,
         "controls": [(v["name"], v["parts"]) for v in scorer["variables"]],
+        "pairs": [],
         "n_variables": len(scorer["variables"]),
         "averaged": True,
         "look": [],
@@ -400,5 +484,8 @@ def island(summary: Mapping[str, Any]) -> dict[str, Any] | None:
         **{key: scorer[key] for key in ("means", "reserve", "bins") if key in scorer},
         "variables": [
             {"name": v["name"], **{key: v[key] for key in kept if key in v}} for v in scorer["variables"]
+        ],
+        "pairs": [
+            {key: pair[key] for key in ("names", "sides", "scores")} for pair in scorer.get("pairs", ())
         ],
     }

@@ -15,7 +15,7 @@ The dict holds strings, numbers, booleans, lists and None only, so it is JSON as
      "grid", "pairs": see damier.report.grid,
      "ended": {section: "complete" | "time limit" | "interrupted", ...},
      "classifier": {"accuracy", "auc", "log_loss", "majority", "prior_log_loss", "folds", "rows", "of_rows",
-                    "informs", "weights": [{"name", "weight"}, ...]}}
+                    "informs", "weights": [{"name", "weight"}, ...], "pairs": [[name, name], ...]}}
 
 The classifier is there when it was scored, the grid and the pairs when they were sought, the statistics and
 what is odd ("copy", "near copy", "identifier", "free text", "constant") when the columns were given.
@@ -168,7 +168,7 @@ def _classifier(scores: Mapping[str, Any]) -> dict[str, Any]:
     better = scores["log_loss"] < scores["prior_log_loss"] or scores["auc"] > _CHANCE
     return {
         **{key: value for key, value in scores.items() if key != "weights"},
-        "informs": bool(better and any(w > 0 for _, w in weights)),
+        "informs": bool(better and (scores.get("pairs") or any(w > 0 for _, w in weights))),
         "weights": [{"name": str(name), "weight": round(float(w), 6)} for name, w in weights if w > 0],
     }
 

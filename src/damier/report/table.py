@@ -69,7 +69,10 @@ def classifier_line(summary: Summary) -> Text | None:
     scores = summary.get("classifier")
     if scores is None:
         return None
-    said = Text("averaged naive Bayes, ").append(f"{scores['folds']}-fold")
+    said = Text("averaged naive Bayes, ")
+    if n_pairs := len(scores.get("pairs", ())):
+        said.append(f"with {n_pairs:,} pair{'s' if n_pairs > 1 else ''} of variables, ")
+    said.append(f"{scores['folds']}-fold")
     if scores.get("of_rows", 0) > scores["rows"]:
         said.append(f" on {scores['rows']:,} of {scores['of_rows']:,} rows, rare classes kept")
     said.append(": ")

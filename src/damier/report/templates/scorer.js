@@ -2,7 +2,7 @@
 part("row", () => {
   const held = data.row, box = $("try");
   if (!held || !box) return;
-  const { prior, columns, variables, merged, means } = held, names = held.classes || data.classes, look = box.querySelector(".look"), line = $("row-line"), said = $("row-said"), words = $("row-words");
+  const { prior, columns, variables, pairs, merged, means } = held, names = held.classes || data.classes, look = box.querySelector(".look"), line = $("row-line"), said = $("row-said"), words = $("row-words");
   const rows = [...$("row-table").tBodies[0].rows], lists = rows.map((row) => row.querySelector("select"));
   // Of each variable: null if it is not given, the number of a part, or the text of a value.
   let given = variables.map(() => null);
@@ -24,6 +24,11 @@ part("row", () => {
     return place < 0 ? `“${plain}” was never seen` : place;
   };
   const isPart = (one) => typeof one === "number";
+  // What a pair says where both are given: parts to choose from come after its own.
+  const cellOf = ({ names, sides, scores }) => {
+    const [a, b] = sides.map((side, i) => { const one = given[variables.findIndex((v) => v.name === names[i])]; return one === null ? -1 : isPart(one) ? side.n_parts + one : placeOf(side, one); });
+    return scores[a]?.[b];
+  };
 
   const chance = (p) => (p < 0.0005 ? "<0.1%" : p > 0.9995 ? ">99.9%" : `${(100 * p).toFixed(1)}%`);
   const predict = (evidence) => {
@@ -34,7 +39,8 @@ part("row", () => {
   const bar = (i, x, width, label) => draw("svg", { class: "one", role: "img", "aria-label": label }, draw("rect", { class: "track", width: "100%" }), draw("rect", { class: names.length > 10 || means ? "k0" : merged && i === data.shown.length ? "ko" : `k${i}`, x: `${x}%`, width: `${width}%` }));
   const show = () => {
     // The scores of the first class are zero, and not held.
-    const evidence = given.map((one, k) => { const v = variables[k], found = one !== null && ((isPart(one) && v.part_scores) || v.scores)[isPart(one) ? one : placeOf(v, one)]; return found ? [0, ...found] : null; });
+    const alone = given.map((one, k) => { const v = variables[k]; return one !== null && ((isPart(one) && v.part_scores) || v.scores)[isPart(one) ? one : placeOf(v, one)]; });
+    const evidence = [...alone, ...pairs.map(cellOf)].map((found) => (found ? [0, ...found] : null));
     const all = predict(evidence), shares = means ? names.map((_, i) => sum(all.filter((_, j) => held.bins[j] === i))) : all;
     const order = names.map((_, j) => j).sort((a, b) => shares[b] - shares[a]);
     const j = means ? 0 : look.value === "" ? order[0] : merged ? look.selectedIndex - 1 : Number(look.value), other = means ? 1 : order.find((one) => one !== j), some = evidence.some(Boolean);
@@ -47,6 +53,7 @@ part("row", () => {
       cells[2].replaceChildren(...(text ? [bar(v > 0 ? j : other, v > 0 ? 50 : 50 - width, width, text)] : []));
       cells[3].textContent = text;
       cells[3].className = `n ${v > 0 ? "up" : v < 0 ? "down" : ""}`;
+      if (!list) return;
       // A value of a line is an option of its own.
       list.querySelector(".own")?.remove();
       if (one !== null && !isPart(one)) list.append(make("option", { class: "own", value: "own" }, missing(one) ? "missing" : one));
@@ -89,9 +96,9 @@ part("row", () => {
   };
   on(line, "input", paste);
   on($("row-clear"), "click", () => { line.value = ""; paste(); });
-  lists.forEach((list, k) => on(list, "input", () => { if (list.value !== "own") given[k] = list.value === "" ? null : Number(list.value); changed(); }));
+  lists.forEach((list, k) => list && on(list, "input", () => { if (list.value !== "own") given[k] = list.value === "" ? null : Number(list.value); changed(); }));
   on(document, "looked", show);
-  panel(box, { name: `${data.name}-row`, table: () => [["variable", "part or value", means ? "moves the mean by" : "odds"], ...rows.map(({ cells }, k) => [cells[0].textContent, lists[k].selectedOptions[0].text, cells[3].textContent])] });
+  panel(box, { name: `${data.name}-row`, table: () => [["variable", "part or value", means ? "moves the mean by" : "odds"], ...rows.map(({ cells }, k) => [cells[0].textContent, lists[k]?.selectedOptions[0].text ?? cells[1].textContent, cells[3].textContent])] });
   state.on(["row"], () => {
     let asked = {};
     try { asked = Object.fromEntries(JSON.parse(state.get("row"))); } catch { /* not a row */ }
