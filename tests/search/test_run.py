@@ -4,6 +4,7 @@ import time
 
 import numpy as np
 import pytest
+from threadpoolctl import ThreadpoolController
 
 from damier.search.run import Run, Stopped, count_threads, map_in_threads
 
@@ -169,3 +170,45 @@ def test_what_comes_before_and_after_the_search_is_timed_apart():
     run.start_clock()
     run.call(time.sleep, 0.01)
     assert (run.search_seconds >= 0.01, run.finish_seconds < run.search_seconds) == (True, True)
+
+
+@pytest.fixture
+def blas_threads(monkeypatch):
+    """Two threads for each library of linear algebra; returns how many they have."""
+    for name in ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS"):
+        monkeypatch.delenv(name, raising=False)
+    controller = ThreadpoolController().select(user_api="blas")
+    if not controller.lib_controllers:
+        pytest.skip("no BLAS library that threadpoolctl knows")
+    with controller.limit(limits=2):
+        yield lambda: {library.num_threads for library in controller.lib_controllers}
+
+
+def test_linear_algebra_has_one_thread_inside_and_as_many_as_before_behind(blas_threads):
+    before = blas_threads()
+    run = Run(n_threads=2)
+    assert run.call(lambda: run.map(lambda _: blas_threads(), range(4))) == [{1}] * 4
+    assert blas_threads() == before
+    with pytest.raises(ZeroDivisionError):
+        Run().call(lambda: 1 // 0)
+    assert blas_threads() == before
+
+
+def test_searches_side_by_side_give_back_what_was_set(blas_threads):
+    before = blas_threads()
+    entered, leave = threading.Event(), threading.Event()
+
+    def other():
+        Run().call(lambda: (entered.set(), leave.wait(30)))
+
+    thread = threading.Thread(target=other)
+    Run().call(lambda: (thread.start(), entered.wait(30)))
+    leave.set()
+    thread.join()
+    assert blas_threads() == before
+
+
+def test_linear_algebra_is_left_alone_where_the_environment_says_one(blas_threads, monkeypatch):
+    for name in ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS"):
+        monkeypatch.setenv(name, "1")
+    assert Run().call(blas_threads) == blas_threads()

@@ -4,10 +4,15 @@ Every search takes a `Run`. `Run.call` runs the search in a thread of its own wh
 watches the clock and hears Ctrl-C; no kernel ever runs in the main thread, where Numba could swallow the
 interrupt. The search looks at `Run.stopped` between steps (kernels look at the flag `Run.stop`) and returns
 the best it has. A search with nothing to show raises `Stopped`, which the caller sees as `KeyboardInterrupt`.
+
+Libraries of linear algebra are held to one thread in the meantime. On matrices of some hundred rows theirs
+wait for each other most of the time: a small fit takes several times as long with them, more where other
+programs run, and its last digits depend on the number of cores.
 """
 
 from __future__ import annotations
 
+import contextlib
 import contextvars
 import math
 import os
@@ -17,6 +22,7 @@ import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, Literal, TypeVar
 
 import numpy as np
@@ -27,6 +33,8 @@ SearchEnd = Literal["complete", "time limit", "interrupted"]
 
 # Seconds between two looks at the clock; where waiting cannot be interrupted, Ctrl-C is heard after as many.
 _GLANCE = 0.25
+# Threads of the libraries of linear algebra; the command line sets all of them to 1 before these are loaded.
+_BLAS_SETTINGS = ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
 
 
 class Stopped(Exception):  # noqa: N818 -- the end of a search, not an error
@@ -242,7 +250,9 @@ class Run:
 
         self._inside = True
         thread = threading.Thread(target=work, name="damier search", daemon=True)
+        blas = contextlib.ExitStack()
         try:
+            blas.enter_context(_one_blas_thread())
             while True:
                 try:
                     if thread.ident is None:
@@ -265,6 +275,7 @@ class Run:
                 self.search_seconds = self.seconds
             self.finish_seconds = self.seconds - self.search_seconds
         finally:
+            blas.close()
             self._inside = False
             if self._pool is not None:
                 self._pool.shutdown(wait=False, cancel_futures=True)
@@ -295,6 +306,22 @@ class Run:
     def _end(self, how: SearchEnd) -> None:
         self.ended = how
         self.stop[0] = 1
+
+
+def _one_blas_thread() -> contextlib.AbstractContextManager[Any]:
+    if all(os.environ.get(name) == "1" for name in _BLAS_SETTINGS):
+        return contextlib.nullcontext()
+    limit: contextlib.AbstractContextManager[Any] = _blas_libraries().limit(limits=1, user_api="blas")
+    return limit
+
+
+@cache
+def _blas_libraries() -> Any:
+    from threadpoolctl import ThreadpoolController
+
+    import damier.criteria.special  # noqa: F401 -- loads the library that SciPy brings
+
+    return ThreadpoolController()
 
 
 def map_in_threads(
