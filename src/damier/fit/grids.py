@@ -210,6 +210,7 @@ def find_pairs(
     *,
     partitions: Mapping[str, Partition] | None = None,
     n_starts: int | None = None,
+    enough: float = math.inf,
     n_full: int | None = None,
     only: Sequence[tuple[int, int]] | None = None,
     seed: int = 0,
@@ -232,10 +233,12 @@ def find_pairs(
     n_starts : int, optional
         Starts of the search of each pair. By default it ends after four in a row without success, and after
         seven at the earliest.
+    enough : float
+        What a pair saves beyond both variables, in nats, at which its search ends.
     n_full : int, optional
-        How many pairs are searched in full. All of them have one start first; then come those that gained
-        most by it, and, for a third, those whose classes differ most from cell to cell: a chessboard of many
-        fields is seen so where one start finds nothing. By default all are.
+        How many pairs are searched: those whose classes differ most from cell to cell, a chessboard of two
+        columns that say nothing alone among them, and, for a third, those whose crossed partitions have the
+        highest level. The others are left with that cross. By default all are searched.
     only : sequence of pairs of int, optional
         Places of the columns of the pairs to search; by default all pairs.
     seed : int
@@ -262,7 +265,7 @@ def find_pairs(
     search = _PairSearch(table, target, partitions, None, seed, short_bounds, run)
     if only is not None:
         search.keep(only)
-    search.search_all(n_full, n_starts)
+    search.search_all(n_full, n_starts, enough)
     return FoundPairs(search.ranked(), search.grids())
 
 
@@ -299,8 +302,6 @@ class _PairSearch:
         self.alone: dict[int, Alone] = {}
         self.own: dict[int, Partition] = {}
         self.part_of: dict[int, IntArray] = {}
-        # By pair, what one start found.
-        self.begun: dict[int, FoundPair] = {}
         # By pair, the part of each value where the grid is not the cross of the two partitions.
         self.parts: dict[int, tuple[CodeArray, CodeArray]] = {}
 
@@ -309,20 +310,25 @@ class _PairSearch:
         self.pairs = list(pairs)
         self.level = np.full(len(self.pairs), math.nan)
 
-    def search_all(self, n_full: int | None, n_starts: int | None = None) -> None:
-        """Search all pairs, or have a glance at all and search some; those done when time ends are kept."""
+    def search_all(self, n_full: int | None, n_starts: int | None = None, enough: float = math.inf) -> None:
+        """Search all pairs, or some and cross the partitions of the others; those done in time are kept."""
         run, places = self.run, range(len(self.pairs))
         with contextlib.suppress(Stopped):  # the pairs done so far are ranked
             paired = sorted({k for pair in self.pairs for k in pair})
             run.map(self._partition, paired, text="Variables alone")
             chosen: Sequence[int] = places
             if n_full is not None and n_full < len(self.pairs):
-                run.map(lambda place: self._search(place, 1), places, text="Pairs")
-                gains = pair_gains(self.level, self.level_alone, self.pairs)
-                codes, n_classes = self.target.codes, self.target.n_classes
-                chosen = promising(gains, self.axes, self.pairs, codes, n_classes, n_full)
-            run.map(lambda place: self._search(place, n_starts), chosen, text="Pairs")
+                run.map(self._judge, places, text="Pairs")
+                chosen = self._promising(n_full)
+            run.map(lambda place: self._search(place, n_starts, enough), chosen, text="Pairs")
         run.stop_clock()
+
+    def _promising(self, n: int) -> list[int]:
+        """Choose pairs whose classes differ most from cell to cell, and, for a third, those of most level."""
+        differ = interactions(self.axes, self.pairs, self.target.codes, self.target.n_classes)
+        order = sorted(range(len(self.pairs)), key=lambda place: -differ[place])
+        best, others = order[: n - n // 3], order[n - n // 3 :]
+        return best + sorted(others, key=lambda place: -self.level[place])[: n // 3]
 
     def ranked(self) -> dict[str, list[Any]]:
         """Rank the pairs by their gain."""
@@ -346,10 +352,11 @@ class _PairSearch:
         self.part_of[k] = self.own[k].apply(column)
         self.level_alone[k] = self.own[k].level
 
-    def _search(self, place: int, n_starts: int | None = None) -> None:
+    def _search(self, place: int, n_starts: int | None, enough: float) -> None:
         from damier.search.grid.search import search_pair
 
         a, b = self.pairs[place]
+        left = 1.0 - float(self.level_alone[a] + self.level_alone[b])
         found = search_pair(
             [self.axes[a], self.axes[b]],
             [self.alone[a], self.alone[b]],
@@ -357,22 +364,25 @@ class _PairSearch:
             self.target.n_classes,
             effort=self.effort,
             n_starts=n_starts,
-            begun=self.begun.pop(place, None),
+            enough=left * self._null_cost(a, b) + self.choosing_both - enough,
             seed=self.seed,
             run=self.run,
         )
-        if n_starts == 1:
-            self.begun[place] = found
-        cost = math.inf if found.parts is None else found.cost - self.choosing_both
+        self._judge(place, found)
+
+    def _judge(self, place: int, found: FoundPair | None = None) -> None:
+        """Set the level of a pair by what was found, the cross of both partitions, or one of them alone."""
+        a, b = self.pairs[place]
+        parts = None if found is None else found.parts
+        cost = math.inf if found is None or parts is None else found.cost - self.choosing_both
         crossed = self._cross_cost(a, b) if min(self.level_alone[a], self.level_alone[b]) > 0 else math.inf
-        if found.parts is not None and cost < crossed:
-            self.parts[place] = found.parts
-        else:
-            self.parts.pop(place, None)
-        null_cost = self.own[a].null_cost + self.own[b].null_cost - self.whole_cost
-        self.level[place] = max(
-            self.level_alone[a], self.level_alone[b], 1.0 - min(cost, crossed) / null_cost
-        )
+        if parts is not None and cost < crossed:
+            self.parts[place] = parts
+        level = 1.0 - min(cost, crossed) / self._null_cost(a, b)
+        self.level[place] = max(self.level_alone[a], self.level_alone[b], level)
+
+    def _null_cost(self, a: int, b: int) -> float:
+        return self.own[a].null_cost + self.own[b].null_cost - self.whole_cost
 
     def _cross_cost(self, a: int, b: int) -> float:
         """Cost of the cross of both partitions, as the search has it but for the choice of the two."""

@@ -19,7 +19,7 @@ from damier.search.run import Run
 # Columns whose pairs are searched, those of highest level, and rows that they are searched on.
 PAIRED_COLUMNS = 40
 PAIRED_ROWS = 20_000
-# Starts of the search of each pair, fewer than those of `rank_pairs`: there are many pairs.
+# Starts of the search of each pair: it ends with the first one after which the pair pays.
 _STARTS = 4
 # Cells of a pair that is searched differ more than by chance by this factor.
 _BEYOND_CHANCE = 1.5
@@ -81,7 +81,13 @@ def fit_pair_evidence(
     if not promising:
         return [], price
     found = find_pairs(
-        searched, labels, partitions=chosen if whole else None, n_starts=_STARTS, only=promising, run=run
+        searched,
+        labels,
+        partitions=chosen if whole else None,
+        n_starts=_STARTS,
+        enough=price,
+        only=promising,
+        run=run,
     )
     taken: list[PairEvidence] = []
     for first, second, gain, done in zip(*(found.ranked[k] for k in _RANKED), strict=True):

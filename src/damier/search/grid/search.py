@@ -342,10 +342,6 @@ class FoundPair(NamedTuple):
     """The least cost found with the two variables."""
     parts: tuple[CodeArray, CodeArray] | None
     """Part of each value of either variable, where the cheapest grid crosses both."""
-    best: Solution
-    """The cheapest grid, whatever it crosses."""
-    idle: int
-    """Starts since it was found."""
 
 
 def search_pair(
@@ -356,14 +352,14 @@ def search_pair(
     *,
     effort: int = PAIR_EFFORT,
     n_starts: int | None = None,
-    begun: FoundPair | None = None,
+    enough: float = -math.inf,
     seed: int = 0,
     run: Run | None = None,
 ) -> FoundPair:
     """Search for the cheapest grid over two variables, or one of them, or none.
 
     ``alone`` is what `search_alone` found for each of the two. The search ends after ``n_starts``, if given,
-    and goes on from what it found with one start, if that is given as ``begun``.
+    or with the first one after which the cost is below ``enough``.
 
     Raises
     ------
@@ -374,22 +370,21 @@ def search_pair(
     problem = build_problem(axes, classes, n_classes)
     climber = Climber(problem, run.stop)
     null = climber.null()
-    if begun is None:
-        state = _State(climber.cross([one.parts for one in alone], seed), null.cost)
-    else:
-        state = _State(begun.best, null.cost, idle=begun.idle)
-    for start in itertools.count(0 if begun is None else 1):
+    state = _State(climber.cross([one.parts for one in alone], seed), null.cost)
+    for start in itertools.count():
         solution = climber.run(Start(_PAIR[start % len(_PAIR)], (seed, 2, start), state.best, 0.5))
         run.check()
         state.idle += 1
         if _better(solution, state.best):
             state.best = solution
             state.idle = 0
-        if start + 1 == n_starts or (state.idle >= _starts_allowed(effort) and start + 1 >= len(_PAIR)):
+        if start + 1 == n_starts or state.best.cost < enough:
+            break
+        if state.idle >= _starts_allowed(effort) and start + 1 >= len(_PAIR):
             break
     costs_alone = [one.cost for one in alone if len(one.counts) > 1]
     cost = min(null.cost, state.best.cost, *costs_alone)
     crosses = cost == state.best.cost and bool((state.best.n_parts > 1).all())
     parts = in_codes(problem, axes, state.best) if crosses else {}
     crossed = (parts[0], parts[1]) if crosses else None
-    return FoundPair(null.cost, cost, crossed, state.best, state.idle)
+    return FoundPair(null.cost, cost, crossed)
