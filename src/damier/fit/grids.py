@@ -447,22 +447,6 @@ def interactions(
     return [interaction_of_cuts(cuts[a], cuts[b], classes, n_classes) for a, b in pairs]
 
 
-def promising(
-    gains: FloatArray,
-    axes: Sequence[AxisCodes],
-    pairs: Sequence[tuple[int, int]],
-    classes: CodeArray,
-    n_classes: int,
-    n: int,
-) -> list[int]:
-    """Choose pairs for a full search, given what each gained by one start."""
-    crossed = interactions(axes, pairs, classes, n_classes)
-    gained = np.maximum(gains, 0.0).tolist()
-    best = sorted(range(len(pairs)), key=lambda i: (-gained[i], -crossed[i]))[: n - n // 3]
-    others = sorted(set(range(len(pairs))) - set(best), key=lambda i: (-crossed[i], i))
-    return best + others[: n - len(best)]
-
-
 @dataclass(frozen=True)
 class CodedColumn:
     """A column for the search, and its distinct values, NaN or None first."""

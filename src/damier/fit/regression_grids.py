@@ -17,15 +17,15 @@ from damier.fit.grids import (
     FoundPairs,
     PairGrid,
     code_column,
+    interactions,
     pair_gains,
-    promising,
     ranked_pairs,
     repeated_rows,
 )
 from damier.fit.numeric_target import OrderedTarget, order_target
 from damier.fit.partitions import partition_of_parts
 from damier.intake import NumericTarget, Table
-from damier.intake.table import CodeArray, IntArray
+from damier.intake.table import CodeArray, FloatArray, IntArray
 from damier.models import DataGrid, GridCells, Partition, RegressionGrid, TargetIntervals
 from damier.models.regressor import target_points
 from damier.models.target_intervals import distribution_by_part, interval_labels, target_bounds
@@ -33,6 +33,7 @@ from damier.search.run import Run, Stopped
 
 if TYPE_CHECKING:
     from damier.search.grid.numeric_target import NumberPair
+    from damier.search.grid.problem import AxisCodes
 
 # How many of the variables that inform most lend their intervals of the target to begin with.
 _MOST_LENT = 2
@@ -210,7 +211,7 @@ class _NumberPairSearch:
             if n_full is not None and n_full < len(self.pairs):
                 run.map(lambda place: self._pair(place, glance=True), places, text="Pairs")
                 gains = pair_gains(self.level, self.level_alone, self.pairs)
-                chosen = promising(gains, self.axes, self.pairs, *self.search.quarters(), n_full)
+                chosen = _promising(gains, self.axes, self.pairs, *self.search.quarters(), n_full)
             run.map(self._pair, chosen, text="Pairs")
         run.stop_clock()
 
@@ -285,3 +286,19 @@ def _partition(
         optimal=False,
         target=_intervals(ordered, of_rows, n_parts, bounds),
     )
+
+
+def _promising(
+    gains: FloatArray,
+    axes: Sequence[AxisCodes],
+    pairs: Sequence[tuple[int, int]],
+    classes: CodeArray,
+    n_classes: int,
+    n: int,
+) -> list[int]:
+    """Choose pairs for a full search, given what each gained by one start."""
+    crossed = interactions(axes, pairs, classes, n_classes)
+    gained = np.maximum(gains, 0.0).tolist()
+    best = sorted(range(len(pairs)), key=lambda i: (-gained[i], -crossed[i]))[: n - n // 3]
+    others = sorted(set(range(len(pairs))) - set(best), key=lambda i: (-crossed[i], i))
+    return best + others[: n - len(best)]

@@ -29,7 +29,7 @@ from damier.search.run import ProgressCallback, Run, Stopped
 # Enough to show what interacts: pairs of a dozen columns, on a sample of the rows.
 PAIRED_COLUMNS = 12
 PAIRED_ROWS = 20_000
-# Pairs searched in full, after a glance at all.
+# Pairs searched; the others have the cross of their partitions.
 SEARCHED_PAIRS = 12
 # Two interrupts so close ask for the end of all, not of the section at hand.
 _AT_ONCE = 2.0
