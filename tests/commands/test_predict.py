@@ -69,7 +69,7 @@ def test_the_probabilities_are_those_of_the_model_to_the_last_digit(folder, kind
 
 def test_the_saved_model_is_the_averaged_naive_bayes_of_all_columns(folder):
     from damier.fit.averaged import evidence_of_column
-    from damier.fit.naive_bayes import naive_bayes, weight_variables
+    from damier.fit.naive_bayes import naive_bayes, weight_with_pairs
     from damier.fit.partitions import partition_column
     from damier.intake import read_target
     from damier.intake.files import read_file
@@ -79,8 +79,14 @@ def test_the_saved_model_is_the_averaged_naive_bayes_of_all_columns(folder):
     target = read_target(customers()["left"])
     inputs = table.drop("left").drop("id")
     best = [partition_column(c, target, short_bounds=True) for c in inputs]
-    found = [evidence_of_column(inputs, k, target, partition) for k, partition in enumerate(best)]
-    expected = naive_bayes(weight_variables(found, inputs, target, run=Run()), target)
+    run = Run()
+
+    def fit():
+        found = [evidence_of_column(inputs, k, target, partition) for k, partition in enumerate(best)]
+        return weight_with_pairs(found, inputs, target, pairs="auto", run=run)
+
+    variables, pairs = run.call(fit)
+    expected = naive_bayes(variables, target, pairs=pairs)
     assert load(folder / "model.json") == expected
 
 

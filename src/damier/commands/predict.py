@@ -128,6 +128,7 @@ def _stream(
     from damier.intake.stream import Batch, Rows, find_files
     from damier.intake.writing import replacing_folder
     from damier.models.codec import distinct_names
+    from damier.search.run import Run
 
     files = find_files(file)
     if not files:
@@ -140,6 +141,7 @@ def _stream(
     kinds, options = dict(column_kinds(loaded)), reading_options(reading)
     copied = None if keep == "*" else split_names(keep, "--keep")
     n_rows, began = 0, time.monotonic()
+    run = Run()  # the main thread hears Ctrl-C: libraries written in C may lose it
 
     def write(rows: list[Rows], path: Path) -> None:
         with table_writer(path, raw=raw) as add:
@@ -147,6 +149,7 @@ def _stream(
             def consume(batches: Iterator[Batch]) -> None:
                 nonlocal n_rows
                 for batch in batches:
+                    run.check()
                     columns = [*batch.kept.items(), *answers(loaded, batch.table, explain=explain)]
                     names = distinct_names([name for name, _ in columns])
                     add(dict(zip(names, (values for _, values in columns), strict=True)))
@@ -157,16 +160,20 @@ def _stream(
                 one.read(consume)
                 note([f"{one.path.name}: {line}" for line in one.notes])
 
+    def write_all(rows: list[Rows]) -> None:
+        if out.suffix:
+            write(rows, out)
+        else:
+            with replacing_folder(out) as partial:
+                for name, one in zip(distinct_names([p.stem for p in files]), rows, strict=True):
+                    write([one], partial / f"{name}.parquet")
+                    run.check()
+
     with data_problems(), writing(out):
         rows = [Rows(path, used, kinds, copied, options) for path in files]
         counts = [one.count() for one in rows]
         with _progress(None if None in counts else sum(filter(None, counts))) as update:
-            if out.suffix:
-                write(rows, out)
-            else:
-                with replacing_folder(out) as partial:
-                    for name, one in zip(distinct_names([p.stem for p in files]), rows, strict=True):
-                        write([one], partial / f"{name}.parquet")
+            run.call(write_all, rows)
     _print_rows(n_rows, out, f" ({n_rows / max(time.monotonic() - began, 1e-9):,.0f} rows per second)")
 
 
