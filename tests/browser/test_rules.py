@@ -108,6 +108,22 @@ def test_without_a_clipboard_the_text_is_there_to_take(open_page, sample_page, s
     assert select(text, table) == sample_summary["grid"]["rules"][0]["rows"]
 
 
+def test_a_copy_that_takes_time_leaves_the_focus_where_the_reader_is(open_page, sample_page):
+    page = open_page(sample_page)
+    page.evaluate("""() => {
+        Object.defineProperty(navigator, "clipboard", { value: {
+            writeText: () => new Promise((done, fail) => { window.refuse = fail; }) } });
+        document.execCommand = () => true;
+    }""")
+    buttons = page.locator("#rules-table .copy")
+    buttons.first.focus()
+    page.keyboard.press("Enter")
+    buttons.nth(1).focus()
+    page.evaluate("refuse()")
+    page.wait_for_function("() => document.getElementById('live').textContent === 'Copied as SQL'")
+    assert buttons.nth(1).evaluate("one => one === document.activeElement")
+
+
 def test_arrow_keys_move_among_the_copy_buttons(open_page, sample_page):
     page = open_page(sample_page)
     first = page.locator("#rules-table .copy").first

@@ -38,17 +38,19 @@ part("rules", () => {
 
   // What is copied is shown and selected: where a page may not copy, the user can.
   const text = make("textarea", { readonly: true, class: "tool copied", "aria-label": "Copied text" });
-  const copy = async (line, written, what, button) => {
+  const copy = async (line, written, what) => {
     line.row.cells[0].append(text);
     text.value = written;
     text.style.height = "";
     text.style.height = `${text.scrollHeight + 2}px`;
     let done = true;
     try { await navigator.clipboard.writeText(written); } catch {
+      // The reader may have gone on to another control meanwhile.
+      const before = document.activeElement;
       text.select();
       done = document.execCommand("copy");
+      if (done) before.focus();
     }
-    if (done) button.focus();
     say(done ? `Copied as ${what}` : "Press Ctrl and C to copy the text");
   };
   const ways = [
@@ -58,8 +60,7 @@ part("rules", () => {
   table.tHead.rows[0].append(make("th", { scope: "col", class: "tool" }, "copy as"));
   for (const line of lines) line.row.append(make("td", { class: "tool copies" }, ...ways.map(([what, join], at) => {
     const clauses = line.cell.map((part, k) => held.conditions[k][part][at]), cannot = clauses.includes(null);
-    const button = make("button", { type: "button", class: "copy", disabled: cannot, title: cannot && "too many values, or of several types", "aria-label": `${what}: ${line.words}`, onclick: () => copy(line, join(clauses), what, button) }, what);
-    return button;
+    return make("button", { type: "button", class: "copy", disabled: cannot, title: cannot && "too many values, or of several types", "aria-label": `${what}: ${line.words}`, onclick: () => copy(line, join(clauses), what) }, what);
   })));
   panel($("rules-panel"), {
     name: `${data.name}-rules`,
