@@ -69,7 +69,12 @@ def test_folds_are_stratified_and_of_one_size():
 def test_ready_partitions_are_not_searched_again(monkeypatch):
     X, y = load_wine(return_X_y=True, as_frame=True)
     table, target = read_table(X), read_target(y)
-    expected = cross_validated_scores(table, target, run=Run())
+
+    def scores(**ready):
+        run = Run()
+        return run.call(cross_validated_scores, table, target, run=run, **ready)
+
+    expected = scores()
     searched = []
     partition = evaluation.partition_column
 
@@ -79,7 +84,7 @@ def test_ready_partitions_are_not_searched_again(monkeypatch):
 
     monkeypatch.setattr(evaluation, "partition_column", counted)
     ready = list(MODLEncoder(short_bounds=True).fit(X, y).partitions_.values())
-    assert cross_validated_scores(table, target, partitions=ready, run=Run()) == expected
+    assert scores(partitions=ready) == expected
     assert len(searched) == 5 * X.shape[1]
     assert max(searched) < len(y)
 
