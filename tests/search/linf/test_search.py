@@ -34,6 +34,8 @@ count_bins = entry(linf_project.count_bins)
 draw_axis = entry(linf_project.draw_axis)
 uniform = entry(linf_project.uniform)
 climb = entry(linf_project.climb)
+gather = entry(linf_project.gather)
+worth = entry(linf_project.worth)
 
 
 @st.composite
@@ -91,8 +93,10 @@ def test_a_projection_is_the_signed_sum_and_its_bins_count_every_row():
 
     codes = random.integers(0, 3, 3000).astype(np.int32)
     limits = np.array([low, high, low, high])
-    own, other = np.ones((7, 7), np.int64), np.ones((7, 7), np.int64)
-    count_bins(out, out, limits, n, codes, 1, 7, linf_cover.Space.of(8), own, other)
+    space = linf_cover.Space.of(8)
+    space.counts[:] = 1
+    count_bins(out, out, limits, n, codes, linf_project.Aim(1, 7, 0.0, 3.0), space)
+    own, other = space.own[:7, :7], space.other[:7, :7]
     place_of = np.minimum((wanted - low) * 7 // (high - low + 1), 6)
     assert (np.diag(own) == np.bincount(place_of[codes[:n] == 1], minlength=7)).all()
     assert (np.diag(other) == np.bincount(place_of[codes[:n] != 1], minlength=7)).all()
@@ -231,10 +235,12 @@ def test_climbing_keeps_only_weights_that_cover_more(seed):
     place, chosen, odds = np.full(p, -1), np.arange(p), np.ones(p)
     scaled, rectangles = np.zeros((0, n), np.int32), np.zeros((256, 4), np.int64)
     xy, limits = np.zeros((3, n), np.int32), np.zeros(4, np.int64)
-    own, other = np.zeros((b, b), np.int64), np.zeros((b, b), np.int64)
     axes = np.eye(2, p, dtype=np.int64)
     view = linf_project.View(columns, scaled, place, codes, chosen, xy, 64, linf_cover.Space.of(b))
-    at, aim = linf_project.Projection(axes, limits, own, other), linf_project.Aim(2, b, 0.2, 4.0)
+    at, aim = linf_project.Projection(axes, limits), linf_project.Aim(2, b, 0.2, 4.0)
+    sample = linf_project.Sample.of(view, n)
+    n_own = gather(view, n, 2, sample)
+    assert n_own == np.count_nonzero(codes == 2)
 
     def covered(weights):
         values = weights @ columns.astype(np.int64)
@@ -247,13 +253,43 @@ def test_climbing_keeps_only_weights_that_cover_more(seed):
 
     before, state = covered(axes), np.array([seed + 1, 7])
     for _ in range(4):
-        climb(view, at, n, aim, 10, odds, state, rectangles)
-        after = covered(axes)
+        after = climb(sample, at, n_own, n, aim, 10, odds, state, rectangles)
+        assert after == covered(axes)
         assert after >= before
         before = after
         assert np.abs(axes).max() <= 2
         assert (np.abs(axes).sum(axis=1) > 0).all()
     assert after > covered(np.eye(2, p, dtype=np.int64))
+
+
+@pytest.mark.parametrize("tolerance", [0.0, 0.1, 0.8])
+@pytest.mark.parametrize("n_classes", [1, 2, 9])
+def test_the_worth_of_a_projection_is_exact_where_it_is_above_what_is_asked(n_classes, tolerance):
+    random = np.random.default_rng(n_classes)
+    n, p = 900, 4
+    space, limits = linf_cover.Space.of(12), np.zeros(4, np.int64)
+    for current, b in ((0, 12), (n_classes - 1, 7), (n_classes, 5)):  # the last one has no rows
+        codes = random.integers(0, n_classes, n).astype(np.int32)
+        columns = np.clip(random.normal(0.5, 0.1, (p, n)) + 0.1 * (codes % 3), 0, 1)
+        columns = (columns * UNIT).astype(np.int32)
+        xy, place, chosen = np.zeros((3, n), np.int32), np.full(p, -1), np.array([2, 0, 3])
+        view = linf_project.View(columns, columns[:0], place, codes, chosen, xy, 64, space)
+        axes = random.integers(-1, 2, (2, 3))
+        at, aim = linf_project.Projection(axes, limits), linf_project.Aim(current, b, tolerance, 3.0)
+        sample = linf_project.Sample.of(view, n)
+        n_own = gather(view, n, current, sample)
+        values = axes @ columns[chosen].astype(np.int64)
+        low, high = values.min(axis=1)[:, None], values.max(axis=1)[:, None]
+        scale = (b / (high - low + 1.0)).astype(np.float32)
+        u, v = np.minimum(((values - low).astype(np.float32) * scale).astype(int), b - 1)
+        own, other = np.zeros((2, b, b), int)
+        np.add.at(own, (u[codes == current], v[codes == current]), 1)
+        np.add.at(other, (u[codes != current], v[codes != current]), 1)
+        alone = other <= tolerance * own
+        wanted = own[alone].sum() - other[alone].sum()
+        for enough in (-1, wanted - 1, wanted, wanted + 1, n):
+            found = worth(sample, at, n_own, n, aim, float(enough))
+            assert found == wanted if wanted > enough else found in (-1, wanted)
 
 
 @pytest.mark.parametrize("n_classes", [20, 24])
@@ -296,7 +332,6 @@ def test_the_largest_weight_keeps_sums_exact_and_is_kept_to():
     n, b, p = 300, 8, 6
     codes = random.integers(0, 2, n).astype(np.int32)
     columns = (np.clip(random.normal(0.5, 0.1, (p, n)) + 0.1 * codes, 0, 1) * UNIT).astype(np.int32)
-    own, other = np.zeros((b, b), np.int64), np.zeros((b, b), np.int64)
     heaviest = []
     for limit in (1, 12):
         axes = np.eye(2, p, dtype=np.int64)
@@ -310,9 +345,10 @@ def test_the_largest_weight_keeps_sums_exact_and_is_kept_to():
             limit,
             linf_cover.Space.of(b),
         )
-        at = linf_project.Projection(axes, np.zeros(4, np.int64), own, other)
+        at, sample = linf_project.Projection(axes, np.zeros(4, np.int64)), linf_project.Sample.of(view, n)
         aim, state = linf_project.Aim(1, b, 0.2, 4.0), np.array([5, 7])
-        climb(view, at, n, aim, 400, np.ones(p), state, np.zeros((256, 4), np.int64))
+        n_own = gather(view, n, 1, sample)
+        climb(sample, at, n_own, n, aim, 400, np.ones(p), state, np.zeros((256, 4), np.int64))
         heaviest.append(np.abs(axes).sum(axis=1).max())
     assert heaviest[0] == 1 < heaviest[1] <= 12
 

@@ -21,12 +21,17 @@ BLOCK = 1024
 class Space(NamedTuple):
     """Where bins are counted and covered: overwritten, and allocated once, as that takes time.
 
-    ``counts`` and ``places`` are for counting. Bits of ``blocked_x`` and ``blocked_y`` are set as
+    ``counts`` holds the rows of other classes, then those of the current one, bin by bin; ``other`` and
+    ``own`` are the same memory as matrices. ``caps`` are the rows of other classes that a bin may hold before
+    it is blocked, ``places`` is for counting. Bits of ``blocked_x`` and ``blocked_y`` are set as
     `grow_rectangle` says, bit y of ``marked[x]`` where a bin is worth growing. ``left`` are the rows not yet
     covered, ``sums`` and ``others`` prefix sums, ``grown`` rectangles.
     """
 
     counts: CodeArray
+    other: CodeArray
+    own: CodeArray
+    caps: CodeArray
     places: CodeArray
     blocked_x: IntArray
     blocked_y: IntArray
@@ -45,9 +50,14 @@ class Space(NamedTuple):
         def whole(*shape: int) -> IntArray:
             return np.zeros(shape, dtype=np.int64)
 
+        counts = np.zeros(2 * b * b, dtype=np.int32)
+        other, own = counts.reshape(2, b, b)
         return cls(
-            counts=np.zeros(2 * b * b, dtype=np.int32),
-            places=np.zeros(BLOCK, dtype=np.int32),
+            counts=counts,
+            other=other,
+            own=own,
+            caps=np.zeros(b * b, dtype=np.int32),
+            places=np.zeros((2, BLOCK), dtype=np.int32),
             blocked_x=whole(b + 2),
             blocked_y=whole(b + 2),
             marked=whole(b),
@@ -112,18 +122,6 @@ def grow_rectangle(blocked_x: IntArray, blocked_y: IntArray, i: int, j: int) -> 
                 x0 -= 1
                 width |= np.int64(1) << x0
     return x0, x1, y0, y1
-
-
-@inner
-def rows_alone(own: CodeArray, other: CodeArray, b: int, tolerance: float) -> tuple[int, int]:
-    """Count the rows of the current class and those of the others in the bins that are not blocked."""
-    held, others = 0, 0
-    for i in range(b):
-        for j in range(b):
-            if other[i, j] <= tolerance * own[i, j]:
-                held += own[i, j]
-                others += other[i, j]
-    return held, others
 
 
 @inner

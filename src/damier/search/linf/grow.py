@@ -13,18 +13,21 @@ import numpy as np
 import numpy.typing as npt
 
 from damier.search.kernels import CodeArray, FloatArray, IntArray, allocating_inner, inner, kernel
-from damier.search.linf.cover import BLOCK, Space, cover_bins, rows_alone
+from damier.search.linf.cover import BLOCK, Space, cover_bins
 from damier.search.linf.project import (
     Aim,
     Projection,
+    Sample,
     View,
     bin_of,
     bin_scale,
     climb,
     draw_axis,
+    gather,
     look,
     most_weight,
     uniform,
+    worth,
 )
 from damier.search.linf.settings import LinfSettings
 
@@ -168,13 +171,12 @@ class Work(NamedTuple):
     """All that a list is grown in, allocated in Python: in kernels allocations take time to compile."""
 
     seen: View
+    sample: Sample
     tally: Tally
     draw: Draw
     # As `Projection`, with one more dimension in front: the projections of a pass.
     axes: IntArray
     limits: IntArray
-    own: CodeArray
-    other: CodeArray
     found: Found
 
     @classmethod
@@ -192,17 +194,19 @@ class Work(NamedTuple):
         def real(*shape: int) -> FloatArray:
             return np.zeros(shape)
 
+        seen = View(
+            columns=rows.columns.copy(),
+            shares=np.zeros((np.count_nonzero(rows.place >= 0), n), dtype=np.int32),
+            place=rows.place,
+            codes=rows.codes.copy(),
+            chosen=chosen,
+            xy=np.zeros((3, n), dtype=np.int32),
+            most_weight=most_weight(rows.unit),
+            space=Space.of(b),
+        )
         return cls(
-            seen=View(
-                columns=rows.columns.copy(),
-                shares=np.zeros((np.count_nonzero(rows.place >= 0), n), dtype=np.int32),
-                place=rows.place,
-                codes=rows.codes.copy(),
-                chosen=chosen,
-                xy=np.zeros((3, n), dtype=np.int32),
-                most_weight=most_weight(rows.unit),
-                space=Space.of(b),
-            ),
+            seen=seen,
+            sample=Sample.of(seen, min(n, settings.rows_ranked)),
             tally=Tally(whole(g), whole(g, p), whole(g, n_slots), whole(n_slots), whole(n_slots), real(g, p)),
             draw=Draw(
                 odds=real(p),
@@ -216,8 +220,6 @@ class Work(NamedTuple):
             ),
             axes=whole(t, 2, width),
             limits=whole(t, 4),
-            own=np.zeros((t, b, b), np.int32),
-            other=np.zeros((t, b, b), np.int32),
             found=Found(whole(32, 7), whole(32, 3 * width), whole(32, n_slots), whole(64, 4 + g)),
         )
 
@@ -396,9 +398,11 @@ def _best_cover(
     Return the projection that covers most rows, -1 where none covers any, and the number of its rectangles,
     which are left in ``rectangles``.
     """
-    view = work.seen
+    view, sample = work.seen, work.sample
     few = min(m, settings.rows_ranked)
+    n_own = gather(view, few, aim.current, sample)
     purity = np.empty(work.axes.shape[0], np.int64)
+    highest = np.full(min(settings.n_covered, purity.shape[0]), -1)  # those to be covered so far, best first
     for t in range(purity.shape[0]):
         _draw_axes(
             t,
@@ -410,27 +414,32 @@ def _best_cover(
             work.draw,
             work.axes[t],
         )
-        look(view, Projection(work.axes[t], work.limits[t], work.own[t], work.other[t]), few, aim)
-        held, others = rows_alone(work.own[t], work.other[t], aim.b, aim.tolerance)
-        purity[t] = held - others
+        at = Projection(work.axes[t], work.limits[t])
+        purity[t] = held = worth(sample, at, n_own, few, aim, float(highest[-1]))
+        for k in range(highest.shape[0]):
+            if held > highest[k]:
+                highest[k], held = held, highest[k]
     # Of a sample a rectangle must exceed as large a share, but no fewer rows than it ever must.
     least = max(min(float(settings.min_cover), aim.least), aim.least * few / m)
     sampled = Aim(aim.current, aim.b, aim.tolerance, least)
     tried = np.empty_like(rectangles)
     best, best_covered, best_number = -1, 0, 0
-    for _ in range(min(settings.n_covered, purity.shape[0])):
+    for _ in range(highest.shape[0]):
         t = 0
         for k in range(1, purity.shape[0]):
             if purity[k] > purity[t]:
                 t = k
         purity[t] = -1
-        at = Projection(work.axes[t], work.limits[t], work.own[t], work.other[t])
+        at = Projection(work.axes[t], work.limits[t])
         if settings.n_climbs > 0:
-            climb(view, at, few, sampled, settings.n_climbs, work.draw.chosen_odds, state, tried)
-        if settings.n_climbs > 0 or m > settings.rows_ranked:
-            look(view, at, m, aim)
+            covered = climb(
+                sample, at, n_own, few, sampled, settings.n_climbs, work.draw.chosen_odds, state, tried
+            )
+            if few == m and least == aim.least and covered <= best_covered:
+                continue  # these were all rows
+        look(view, at, m, aim)
         number, covered = cover_bins(
-            at.own, at.other, aim.b, aim.tolerance, aim.least, best_covered, view.space, tried
+            view.space.own, view.space.other, aim.b, aim.tolerance, aim.least, best_covered, view.space, tried
         )
         if covered > best_covered:
             best, best_covered, best_number = t, covered, number
@@ -581,7 +590,7 @@ def grow_list(
                 _lengthened(found.shares, n_covers + 1),
                 _lengthened(found.rectangles, n_rectangles + number),
             )
-            at = Projection(work.axes[best], work.limits[best], work.own[best], work.other[best])
+            at = Projection(work.axes[best], work.limits[best])
             _write_cover(found, n_covers, aim, number, at, draw.chosen, tally.share)
             written = found.rectangles[n_rectangles : n_rectangles + number]
             for r in range(number):

@@ -6,12 +6,15 @@ it is added up in, and fitting and scoring place every row in the same bin.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 
 from damier.search.kernels import CodeArray, FloatArray, IntArray, inner
-from damier.search.linf.cover import BLOCK, Space, cover_bins, rows_alone
+from damier.search.linf.cover import BLOCK, Space, cover_bins
+
+# Rows counted before it is asked whether to go on.
+_PART = 256
 
 
 def most_weight(unit: int) -> int:
@@ -33,8 +36,9 @@ def uniform(state: IntArray) -> float:
     The state of a member is its own, so that the member depends on its seed alone, not on a thread. This is
     not the generator of `damier.search.kernels`: models, and published results, depend on what is drawn.
     """
-    state[0] = state[0] * 40014 % 2147483563
-    state[1] = state[1] * 40692 % 2147483399
+    # Unsigned: a remainder in the sense of Python takes longer.
+    state[0] = np.int64(np.uint64(state[0] * 40014) % np.uint64(2147483563))
+    state[1] = np.int64(np.uint64(state[1] * 40692) % np.uint64(2147483399))
     drawn = state[0] - state[1]
     if drawn < 1:
         drawn += 2147483562
@@ -163,41 +167,94 @@ def bin_of(value: int, low: int, scale: np.float32, n_bins: int) -> int:
     return min(int(np.float32(value - low) * scale), n_bins - 1)
 
 
+class Aim(NamedTuple):
+    """What a pass looks for: the class, bins per side, tolerance, and the rows a rectangle must exceed."""
+
+    current: int
+    b: int
+    tolerance: float
+    least: float
+
+
+@inner
+def write_places(values: CodeArray, low: int, high: int, b: int, step: int, out: CodeArray) -> None:
+    """Write the bin of every value times ``step``; as `bin_of`, in vector code of 32 bits."""
+    origin, scale = np.float32(low), bin_scale(low, high, b)
+    top, times = np.int32(b - 1), np.int32(step)
+    for i in range(out.shape[0]):
+        out[i] = np.int32(min(np.int32((np.float32(values[i]) - origin) * scale), top) * times)
+
+
 @inner
 def count_bins(
-    x: CodeArray,
-    y: CodeArray,
-    limits: IntArray,
-    n_rows: int,
-    codes: CodeArray,
-    current: int,
-    b: int,
-    space: Space,
-    own: CodeArray,
-    other: CodeArray,
+    x: CodeArray, y: CodeArray, limits: IntArray, n_rows: int, codes: CodeArray, aim: Aim, space: Space
 ) -> None:
     """Count the rows of the current class and of the others in b x b bins; limits are x's, then y's."""
-    x_scale = bin_scale(limits[0], limits[1], b)
-    y_scale = bin_scale(limits[2], limits[3], b)
-    x_low, y_low, top = np.float32(limits[0]), np.float32(limits[2]), np.int32(b - 1)
-    side, size, wanted = np.int32(b), np.int32(b * b), np.int32(current)
-    counts, places = space.counts, space.places
-    for k in range(2 * b * b):  # those of the others, then those of the current class
-        counts[k] = 0
+    b, side, area = aim.b, space.own.shape[0], space.caps.shape[0]
+    for k in range(b * side):
+        space.counts[k] = 0
+        space.counts[area + k] = 0
     for start in range(0, n_rows, BLOCK):
         stop = min(n_rows, start + BLOCK)
-        x_part, y_part, held = x[start:stop], y[start:stop], codes[start:stop]
-        for i in range(stop - start):  # as `bin_of`, in vector code of 32 bits
-            u = min(np.int32((np.float32(x_part[i]) - x_low) * x_scale), top)
-            v = min(np.int32((np.float32(y_part[i]) - y_low) * y_scale), top)
-            place = np.int32(np.int32(u * side) + v)
-            places[i] = np.int32(place + (size if held[i] == wanted else np.int32(0)))
+        across, along = space.places[0, : stop - start], space.places[1, : stop - start]
+        write_places(x[start:stop], limits[0], limits[1], b, side, across)
+        write_places(y[start:stop], limits[2], limits[3], b, 1, along)
+        held = codes[start:stop]
         for i in range(stop - start):
-            counts[places[i]] += 1
-    for row in range(b):
-        for column in range(b):
-            own[row, column] = counts[(b + row) * b + column]
-            other[row, column] = counts[row * b + column]
+            place = across[i] + along[i] + (area if held[i] == aim.current else 0)
+            space.counts[np.uint64(place)] += 1  # unsigned, or it would be tested for counting from the end
+
+
+@inner
+def _rows_alone(space: Space, size: int) -> int:
+    """Count the rows of the current class in the bins that are not blocked."""
+    others, own, caps = space.counts[:size], space.counts[space.caps.shape[0] :], space.caps
+    held = np.int32(0)
+    for k in range(size):
+        held += own[k] if others[k] <= caps[k] else np.int32(0)
+    return int(held)
+
+
+@inner
+def count_apart(
+    values: CodeArray,
+    low: int,
+    high: int,
+    step: int,
+    fixed: CodeArray,
+    n_own: int,
+    aim: Aim,
+    enough: float,
+    space: Space,
+) -> int:
+    """Count rows in bins, the first ``n_own`` of which are of the current class; return those alone.
+
+    ``fixed`` holds the places of the rows along one axis, ``values`` what they add up to along the other.
+    Bins that are blocked by some rows stay blocked: where no more than ``enough`` rows can be alone the
+    others are not counted, and the number is too large.
+    """
+    n, b, area = values.shape[0], aim.b, space.caps.shape[0]
+    size = b * space.own.shape[0]
+    others, own, caps, places = space.counts[:area], space.counts[area:], space.caps, space.places[0]
+    for k in range(size):
+        others[k] = 0
+        own[k] = 0
+    held, start = n_own, 0
+    while start < n and held > enough:
+        # Own rows first, by themselves.
+        stop = min(start + _PART, n_own if start < n_own else n)
+        part, moved = fixed[start:stop], places[: stop - start]
+        write_places(values[start:stop], low, high, b, step, moved)
+        counts = own if start < n_own else others
+        for i in range(stop - start):
+            counts[np.uint64(moved[i] + part[i])] += 1
+        start = stop
+        if stop == n_own:
+            for k in range(size):
+                caps[k] = np.int32(aim.tolerance * own[k])
+        elif stop > n_own:
+            held = _rows_alone(space, size)
+    return held
 
 
 class View(NamedTuple):
@@ -233,31 +290,71 @@ class View(NamedTuple):
     space: Space
 
 
-class Projection(NamedTuple):
-    """Two axes and the bins of the rows on them.
+class Sample(NamedTuple):
+    """The first rows of a pass, on which projections are ranked and improved; the current class's come first.
 
-    ``axes`` holds the weights of the chosen columns, x before y; ``limits`` the least and the greatest sum
-    along x, then along y; ``own`` and ``other`` count the rows of the current class and of others per bin.
+    Parameters
+    ----------
+    seen : View
+        The rows, with the chosen columns alone, all of them numbers.
+    places : int32 array of shape (2, n_rows)
+        Bins along both axes; those along x times the bins of a side.
+    tried : int64 array of shape (2, width, 5)
+        After how many changes each weight, -2 .. 2, was tried last.
     """
 
-    axes: IntArray
-    limits: IntArray
-    own: CodeArray
-    other: CodeArray
+    seen: View
+    places: CodeArray
+    tried: IntArray
 
-
-class Aim(NamedTuple):
-    """What a pass looks for: the class, bins per side, tolerance, and the rows a rectangle must exceed."""
-
-    current: int
-    b: int
-    tolerance: float
-    least: float
+    @classmethod
+    def of(cls, view: View, n_rows: int) -> Self:
+        """Allocate for so many of the rows that are looked at."""
+        width = len(view.chosen)
+        return cls(
+            seen=view._replace(
+                columns=np.zeros((width, n_rows), dtype=np.int32),
+                place=np.full(width, -1),
+                codes=np.zeros(n_rows, dtype=np.int32),
+                chosen=np.arange(width),
+                xy=np.zeros((3, n_rows), dtype=np.int32),
+            ),
+            places=np.zeros((2, n_rows), dtype=np.int32),
+            tried=np.zeros((2, width, 5), dtype=np.int64),
+        )
 
 
 @inner
-def look(view: View, at: Projection, n_rows: int, aim: Aim) -> None:
-    """Project the first rows onto both axes and count them in bins."""
+def gather(view: View, n_rows: int, current: int, sample: Sample) -> int:
+    """Copy the chosen columns of the first rows, own rows first; return the number of these."""
+    order, n_own = sample.seen.codes, 0  # there is no other use for these codes
+    for i in range(n_rows):
+        n_own += view.codes[i] == current
+    first, last = 0, n_own
+    for i in range(n_rows):
+        own = view.codes[i] == current
+        order[first if own else last] = i
+        first += own
+        last += not own
+    for q in range(view.chosen.shape[0]):
+        j = view.chosen[q]
+        source = view.columns[j] if view.place[j] < 0 else view.shares[view.place[j]]
+        target = sample.seen.columns[q]
+        for i in range(n_rows):
+            target[i] = source[np.uint64(order[i])]
+    return n_own
+
+
+class Projection(NamedTuple):
+    """Two axes, the weights of the chosen columns, x before y; the least and greatest sum along x, then y."""
+
+    axes: IntArray
+    limits: IntArray
+
+
+@inner
+def project_both(view: View, at: Projection, n_rows: int) -> None:
+    """Project the first rows onto both axes."""
     for a in range(2):
         project(
             view.columns,
@@ -270,42 +367,71 @@ def look(view: View, at: Projection, n_rows: int, aim: Aim) -> None:
             2 * a,
             view.xy[a],
         )
-    count_bins(
-        view.xy[0],
-        view.xy[1],
-        at.limits,
-        n_rows,
-        view.codes,
-        aim.current,
-        aim.b,
-        view.space,
-        at.own,
-        at.other,
-    )
+
+
+@inner
+def look(view: View, at: Projection, n_rows: int, aim: Aim) -> None:
+    """Project the first rows onto both axes and count them in bins."""
+    project_both(view, at, n_rows)
+    count_bins(view.xy[0], view.xy[1], at.limits, n_rows, view.codes, aim, view.space)
+
+
+@inner
+def look_apart(sample: Sample, at: Projection, n_own: int, n_rows: int, aim: Aim, enough: float) -> int:
+    """Project a sample and count it in bins; return the rows alone, too many where not above ``enough``."""
+    view, limits = sample.seen, at.limits
+    project_both(view, at, n_rows)
+    side, x, y = view.space.own.shape[0], view.xy[0, :n_rows], view.xy[1, :n_rows]
+    fixed = sample.places[0, :n_rows]
+    write_places(x, limits[0], limits[1], aim.b, side, fixed)
+    return int(count_apart(y, limits[2], limits[3], 1, fixed, n_own, aim, enough, view.space))
+
+
+@inner
+def worth(sample: Sample, at: Projection, n_own: int, n_rows: int, aim: Aim, enough: float) -> int:
+    """Rows of the current class in bins not blocked, less the others there; -1 where not above ``enough``."""
+    if look_apart(sample, at, n_own, n_rows, aim, enough) <= enough:
+        return -1
+    space, total = sample.seen.space, 0
+    for u in range(aim.b):
+        for v in range(aim.b):
+            own, other = space.own[u, v], space.other[u, v]
+            total += own - other if other <= aim.tolerance * own else 0
+    return total
 
 
 @inner
 def climb(
-    view: View,
+    sample: Sample,
     at: Projection,
+    n_own: int,
     n_rows: int,
     aim: Aim,
     n_steps: int,
     odds: FloatArray,
     state: IntArray,
     rectangles: IntArray,
-) -> None:
-    """Change one weight at a time, on each axis in turn, and keep what covers more of the first rows.
+) -> int:
+    """Change one weight at a time, on each axis in turn, and keep what covers more of the sample.
 
     Columns are drawn in proportion to their ``odds``; a weight goes one up or down, within -2 .. 2.
-    ``rectangles`` is overwritten.
+    ``rectangles`` is overwritten. Return the rows covered.
     """
-    axes, limits, own, other, xy, b = at.axes, at.limits, at.own, at.other, view.xy, aim.b
-    look(view, at, n_rows, aim)
-    _, most = cover_bins(own, other, b, aim.tolerance, aim.least, 0, view.space, rectangles)
+    axes, limits, xy, b, tried = at.axes, at.limits, sample.seen.xy, aim.b, sample.tried
+    space = sample.seen.space
+    own, other, side = space.own, space.other, space.own.shape[0]
+    most = 0
+    # Whatever is covered is more than the least that a rectangle holds, and alone in its bins.
+    if look_apart(sample, at, n_own, n_rows, aim, aim.least) > aim.least:
+        _, most = cover_bins(own, other, b, aim.tolerance, aim.least, 0, space, rectangles)
+    write_places(xy[1, :n_rows], limits[2], limits[3], b, 1, sample.places[1, :n_rows])
+    # What was tried since the last change that was kept need not be tried again.
+    n_kept = 1
     total = 0.0
     for q in range(odds.shape[0]):
         total += odds[q]
+        for k in range(5):
+            tried[0, q, k] = tried[1, q, k] = 0
     for step in range(n_steps):
         a = step % 2
         target = uniform(state) * total
@@ -320,30 +446,30 @@ def climb(
             total_weight += abs(axes[a, k])
         if abs(after) > 2:
             after = 0
-        elif total_weight == 0 or total_weight > view.most_weight:
+        elif total_weight == 0 or total_weight > sample.seen.most_weight:
             after = -before
+        if tried[a, q, after + 2] == n_kept:
+            continue
+        tried[a, q, after + 2] = n_kept
         change = np.int32(after - before)
-        j = view.chosen[q]
-        source = view.columns[j] if view.place[j] < 0 else view.shares[view.place[j]]
-        low, high = limits[2 * a], limits[2 * a + 1]
+        now, moved, source = xy[a, :n_rows], xy[2, :n_rows], sample.seen.columns[q, :n_rows]
         first, last = np.int32(2147483647), np.int32(-2147483648)
         for i in range(n_rows):
-            value = np.int32(xy[a, i] + change * source[i])
-            xy[2, i] = value
+            value = np.int32(now[i] + change * source[i])
+            moved[i] = value
             first = min(first, value)
             last = max(last, value)
-        limits[2 * a], limits[2 * a + 1] = first, last
-        count_bins(
-            xy[2 * (1 - a)], xy[a + 1], limits, n_rows, view.codes, aim.current, b, view.space, own, other
-        )
+        times, fixed = (side if a == 0 else 1), sample.places[1 - a, :n_rows]
+        enough = max(float(most), aim.least)
         covered = 0
-        # No more can be covered than is alone in its bins.
-        if rows_alone(own, other, b, aim.tolerance)[0] > most:
-            _, covered = cover_bins(own, other, b, aim.tolerance, aim.least, most, view.space, rectangles)
+        if count_apart(moved, first, last, times, fixed, n_own, aim, enough, space) > enough:
+            _, covered = cover_bins(own, other, b, aim.tolerance, aim.least, most, space, rectangles)
         if covered > most:
             most = covered
             axes[a, q] = after
+            limits[2 * a], limits[2 * a + 1] = first, last
+            n_kept += 1
             for i in range(n_rows):
-                xy[a, i] = xy[2, i]
-        else:
-            limits[2 * a], limits[2 * a + 1] = low, high
+                now[i] = moved[i]
+            write_places(now, first, last, b, times, sample.places[a, :n_rows])
+    return most
