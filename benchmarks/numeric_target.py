@@ -37,6 +37,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -76,7 +77,7 @@ TABLES = (
 QUICK = ("bodyfat", "cleveland", "cpu", "pwlinear", "servo", "sensory")
 # The tables that design choices were made on.
 DESIGN = ("abalone_rings", "autoprice", "bodyfat", "cleveland", "meta", "pwlinear", "sensory", "wine_white")
-METHODS = ("damier", "khiops", "boosting", "forest", "linear")
+METHODS = ("damier", "damier-best", "khiops", "boosting", "forest", "linear")
 # Equally spaced ranks at which Khiops is asked for its distribution.
 _RANKS = 200
 
@@ -162,12 +163,14 @@ def _chunks(n_rows: int, width: int) -> list[slice]:
 # ----- the methods
 
 
-def fit_damier(X: pd.DataFrame, y: np.ndarray, X_test: pd.DataFrame, y_test: np.ndarray) -> Scored:
+def fit_damier(
+    X: pd.DataFrame, y: np.ndarray, X_test: pd.DataFrame, y_test: np.ndarray, **options: Any
+) -> Scored:
     """Our own."""
     from damier import NaiveBayesRegressor
 
     begin = time.perf_counter()
-    model = NaiveBayesRegressor().fit(X, y)
+    model = NaiveBayesRegressor(**options).fit(X, y)
     seconds = time.perf_counter() - begin
     found = model.model_
     shares, bounds = model.predict_distribution(X_test)
@@ -329,6 +332,7 @@ def fit_linear(X: pd.DataFrame, y: np.ndarray, X_test: pd.DataFrame, y_test: np.
 
 FITS: dict[str, Method] = {
     "damier": fit_damier,
+    "damier-best": partial(fit_damier, evidence="best"),
     "khiops": fit_khiops,
     "boosting": fit_boosting,
     "forest": fit_forest,

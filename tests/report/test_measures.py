@@ -79,7 +79,7 @@ def test_prices_of_a_numeric_target():
     summary = analyze_number(read_table(X), target, regressor=False, grid_seconds=0)
     found = {v["name"]: v for v in summary["variables"]}
     for column in read_table(X):
-        partition = evidence_for_number(column, order_target(target), short_bounds=True).partition
+        partition = evidence_for_number(column, order_target(target), short_bounds=True)[0].variable.partition
         n_values = None if column.name == "size" else 8
         key = "cuts" if n_values is None else "merges"
         assert len(found[column.name][key]) == len(partition.counts) - (n_values is None)

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from damier.estimators._base import WithSummary, by_name, summary_of
 from damier.estimators._regressor import TableRegressor
 from damier.estimators._sklearn import Interval, StrOptions, fit_context
-from damier.fit.naive_bayes_regression import Averaging, fit_naive_bayes_regression
+from damier.fit.naive_bayes_regression import Averaging, EvidenceOf, fit_naive_bayes_regression
 from damier.fit.partitions import Search
 from damier.fit.source_numbers import fit_source_regression
 from damier.fit.source_target import read_number
@@ -104,6 +104,7 @@ class NaiveBayesRegressor(WithSummary, TableRegressor):
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "averaging": [StrOptions({"convex", "compression"}), None],
+        "evidence": [StrOptions({"posterior", "best"})],
         "average_starts": ["boolean"],
         "search": [StrOptions({"auto", "greedy", "exact"})],
         "memory_limit": [Integral, str, None],
@@ -118,6 +119,7 @@ class NaiveBayesRegressor(WithSummary, TableRegressor):
         self,
         *,
         averaging: Averaging = "convex",
+        evidence: EvidenceOf = "posterior",
         average_starts: bool = True,
         search: Search = "auto",
         memory_limit: int | str | None = None,
@@ -125,6 +127,7 @@ class NaiveBayesRegressor(WithSummary, TableRegressor):
         n_jobs: int | None = None,
     ) -> None:
         self.averaging = averaging
+        self.evidence = evidence
         self.average_starts = average_starts
         self.search = search
         self.memory_limit = memory_limit
@@ -166,6 +169,7 @@ class NaiveBayesRegressor(WithSummary, TableRegressor):
             target,
             weights,
             averaging=self.averaging,
+            evidence=self.evidence,
             average_starts=self.average_starts,
             search=self.search,
             run=run,

@@ -53,7 +53,12 @@ def evidence_of_column(
 
 
 def averaged_evidence(
-    column: Column, target: Target, best: Partition, weights: IntArray | None = None
+    column: Column,
+    target: Target,
+    best: Partition,
+    weights: IntArray | None = None,
+    *,
+    most: int | None = None,
 ) -> Evidence:
     """Average the evidence of a column over all its partitions.
 
@@ -72,6 +77,8 @@ def averaged_evidence(
         The best partition of the column.
     weights : array of shape (n_rows,), optional
         Whole frequencies of the rows.
+    most : int, optional
+        Most elements; 200 by default.
 
     Returns
     -------
@@ -91,7 +98,7 @@ def averaged_evidence(
     values: Any
     values, codes = column.coded()
     n_classes = target.n_classes
-    most = max(_FEWEST_ELEMENTS, min(_MOST_ELEMENTS, _MOST_CELLS // n_classes))
+    most = max(_FEWEST_ELEMENTS, min(most or _MOST_ELEMENTS, _MOST_CELLS // n_classes))
     counts = np.bincount(codes, weights, minlength=len(values)).astype(np.float64)
     if isinstance(column, CategoricalColumn):
         order = _by_share(codes, target, weights, len(values))

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Literal
 
 import numpy as np
 
+from damier.fit.averaged import Evidence, averaged_evidence, best_evidence, centred
 from damier.fit.numeric_target import OrderedTarget, optima_for_number, order_target
 from damier.fit.partitions import Search
-from damier.intake import Column, NumericTarget, Table
+from damier.intake import Column, NumericTarget, Table, Target
 from damier.intake.table import FloatArray, IntArray
 from damier.models import NaiveBayesRegression, TargetEvidence
 from damier.models.naive_bayes_regression import typical_targets
@@ -17,6 +19,7 @@ from damier.models.regressor import target_points
 from damier.search.run import Run
 
 Averaging = Literal["convex", "compression"] | None
+EvidenceOf = Literal["posterior", "best"]
 
 # Optima of a variable whose level is this share of the best are averaged with it.
 _NEAR_THE_BEST = 0.7
@@ -25,7 +28,9 @@ _MOST_INTERVALS = 256
 # Times the square root of 1 / N, the share of a predicted distribution that stays that of all rows. Chosen on
 # five tables (autoprice, bodyfat, cleveland, meta, pwlinear) among 0.5, 0.75, 1 and 1.5: 90% intervals of
 # autoprice, 127 rows, cover 80, 83, 86 and 93%; the mean relative CRPS is 0.515, 0.515, 0.516 and 0.520.
-_RESERVE = 1.0
+_RESERVE = {"posterior": 0.25, "best": 1.0}
+# Elements that the partitions of a variable are made of, at most, where its evidence is averaged.
+_MOST_ELEMENTS = 100
 # Distinct rows times intervals that the weights are searched on.
 _WEIGHTED_CELLS = 500_000
 
@@ -36,6 +41,7 @@ def fit_naive_bayes_regression(
     weights: IntArray | None = None,
     *,
     averaging: Averaging = "convex",
+    evidence: EvidenceOf = "posterior",
     average_starts: bool = True,
     search: Search = "auto",
     run: Run,
@@ -50,7 +56,7 @@ def fit_naive_bayes_regression(
         Two distinct values or more.
     weights : array of shape (n_rows,), optional
         Whole frequencies of the rows, each at least one.
-    averaging, average_starts, search
+    averaging, evidence, average_starts, search
         As in :class:`damier.NaiveBayesRegressor`.
     run : Run
         Columns are shared among its threads. If it is stopped while the columns are weighted, the weights
@@ -74,40 +80,58 @@ def fit_naive_bayes_regression(
     [True, False]
     """
     ordered = order_target(target, weights)
-    variables = run.map(
-        lambda column: evidence_for_number(column, ordered, average_starts=average_starts, search=search),
+    found = run.map(
+        lambda column: evidence_for_number(
+            column, ordered, evidence=evidence, average_starts=average_starts, search=search
+        ),
         table.columns,
         text="Partitioning columns",
     )
-    return weighted_regression(variables, table, ordered, averaging=averaging, run=run)
+    return weighted_regression(found, table, ordered, averaging=averaging, run=run)
 
 
 def evidence_for_number(
     column: Column,
     ordered: OrderedTarget,
     *,
+    evidence: EvidenceOf = "posterior",
     average_starts: bool = True,
     search: Search = "auto",
     short_bounds: bool = False,
-) -> TargetEvidence:
-    """Partition a column together with a numeric target; its evidence has the weight 1.
+) -> tuple[Evidence, ...]:
+    """Partition a column together with a numeric target.
 
     Parameters
     ----------
     column : Column
     ordered : OrderedTarget
-    average_starts, search
+    evidence, average_starts, search
         As in :class:`damier.NaiveBayesRegressor`.
     short_bounds : bool
         Place bounds at the number of fewest digits between two values, rather than in the middle.
+
+    Returns
+    -------
+    tuple of Evidence
+        Of the best partition, then of the other optima: with the target's intervals as classes.
     """
     least = _NEAR_THE_BEST if average_starts else 1.0
     found = optima_for_number(column, ordered, least, search=search, short_bounds=short_bounds)
-    return TargetEvidence(tuple(found))
+    if evidence == "best" or found[0].n_parts == 1:
+        return tuple(best_evidence((partition,)) for partition in found)
+    averaged = []
+    for partition in found:
+        interval_of = np.searchsorted(partition.target_bounds or (), ordered.target.distinct, side="left")
+        classes = np.array(partition.classes, dtype=object)
+        target = Target(interval_of.astype(np.int32)[ordered.target.codes], classes)
+        averaged.append(
+            averaged_evidence(column, target, partition, ordered.axis.weights, most=_MOST_ELEMENTS)
+        )
+    return tuple(averaged)
 
 
 def weighted_regression(
-    variables: Sequence[TargetEvidence],
+    found: Sequence[tuple[Evidence, ...]],
     table: Table,
     ordered: OrderedTarget,
     *,
@@ -119,8 +143,8 @@ def weighted_regression(
 
     Parameters
     ----------
-    variables : sequence of TargetEvidence
-        One per column of the table.
+    found : sequence of tuple of Evidence
+        Of each column of the table, as `evidence_for_number` returns it.
     table, ordered
         The rows that the variables were fitted to.
     averaging
@@ -131,6 +155,9 @@ def weighted_regression(
     run : Run
         Stops the search of the weights.
     """
+    if averaging != "convex":
+        found = [tuple(map(centred, optima)) for optima in found]
+    variables = [_variable(optima) for optima in found]
     informing = [k for k, variable in enumerate(variables) if variable.partition.n_parts > 1]
     if distribution is None:
         bounds = elementary_bounds([variables[k] for k in informing], ordered.target, ordered.axis.sizes)
@@ -139,10 +166,11 @@ def weighted_regression(
     every = NumericTarget(np.arange(len(distinct), dtype=np.int32), distinct)
     values, counts = target_points(every, bounds, sizes)
     if averaging is not None:
-        found = np.zeros((len(variables), len(bounds) + 1))
+        weights = np.zeros((len(variables), len(bounds) + 1))
         if informing:
-            found[informing] = _weights(
+            weights[informing] = _weights(
                 [variables[k] for k in informing],
+                [[one.own[:-1] for one in found[k]] for k in informing],
                 [table.columns[k] for k in informing],
                 ordered,
                 distribution,
@@ -150,11 +178,21 @@ def weighted_regression(
                 run,
             )
         variables = [
-            TargetEvidence(v.partitions, float(w.mean()), w if averaging == "convex" and w.any() else None)
-            for v, w in zip(variables, found, strict=True)
+            replace(
+                v, weight=float(w.mean()), interval_weights=w if averaging == "convex" and w.any() else None
+            )
+            for v, w in zip(variables, weights, strict=True)
         ]
-    reserve = _RESERVE / float(np.sqrt(counts.sum()))
+    averaged = any(variable.averaged for variable in variables)
+    reserve = _RESERVE["posterior" if averaged else "best"] / float(np.sqrt(counts.sum()))
     return NaiveBayesRegression(bounds, values, counts, tuple(variables), reserve)
+
+
+def _variable(optima: tuple[Evidence, ...]) -> TargetEvidence:
+    """Return what the optima of a variable say together, with the weight 1."""
+    held = [one.variable for one in optima]
+    averaged = tuple(one.averaged for one in held if one.averaged is not None)
+    return TargetEvidence(tuple(one.partition for one in held), averaged=averaged)
 
 
 def elementary_bounds(
@@ -181,6 +219,7 @@ def elementary_bounds(
 
 def _weights(
     variables: Sequence[TargetEvidence],
+    own_evidence: Sequence[Sequence[FloatArray]],
     columns: Sequence[Column],
     ordered: OrderedTarget,
     distribution: tuple[FloatArray, FloatArray, IntArray],
@@ -197,7 +236,7 @@ def _weights(
     interval_of = np.searchsorted(bounds, ordered.target.distinct, side="left").astype(np.int32)
     parts = [v.apply(column).astype(np.int32) for v, column in zip(variables, columns, strict=True)]
     tables = [variable.table(typical) for variable in variables]
-    own = [variable.table(typical, without_the_row=True) for variable in variables]
+    own = [variable.table(typical, held) for variable, held in zip(variables, own_evidence, strict=True)]
     intervals, log_prior = interval_of[ordered.target.codes], np.log(rows / rows.sum())
     times = ordered.axis.weights
     if averaging == "compression":

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from damier.criteria import log_bell_table, regression_cost
+from damier.fit.averaged import best_evidence
 from damier.fit.naive_bayes_regression import Averaging, elementary_bounds, weighted_regression
 from damier.fit.numeric_target import order_target
 from damier.fit.partitions import Search
@@ -503,7 +504,7 @@ def fit_source_regression(
         Rows of the sample; None if no weights were asked for.
     """
     fitted = fit_source_numbers(number, search=search, max_values=max_values, memory=memory, run=run)
-    variables = [TargetEvidence((partition,)) for partition in fitted.partitions]
+    found = [(best_evidence((partition,)),) for partition in fitted.partitions]
     distribution = target_distribution(number, fitted.partitions, run)
     if averaging is None:
         table, ordered, n_sampled = Table((), 0), order_target(number.points, number.bins.rows), None
@@ -512,7 +513,7 @@ def fit_source_regression(
         table, ordered = sample_numbers(number, sample_rows, seed)
         n_sampled = table.n_rows
     model = weighted_regression(
-        variables, table, ordered, averaging=averaging, distribution=distribution, run=run
+        found, table, ordered, averaging=averaging, distribution=distribution, run=run
     )
     return model, fitted, n_sampled
 

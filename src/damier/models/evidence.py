@@ -53,13 +53,19 @@ class PartitionEvidence(Model):
         """What ``apply`` sorts values into: the common refinement of the partitions."""
         return self._refinement[0]
 
+    @property
+    def _refined(self) -> tuple[Partition, ...]:
+        """What has evidence: the partitions."""
+        return self.partitions
+
     @cached_property
     def _refinement(self) -> tuple[Partition, list[IntArray]]:
         """The common refinement of the partitions, and the part of each of its parts in each of them."""
-        if len(self.partitions) == 1:
-            return self.partition, [np.arange(self.partition.n_parts)]
-        refine = _refine_intervals if isinstance(self.partition, IntervalPartition) else _refine_groups
-        return refine(self.partitions)
+        held = self._refined
+        if len(held) == 1:
+            return held[0], [np.arange(held[0].n_parts)]
+        refine = _refine_intervals if isinstance(held[0], IntervalPartition) else _refine_groups
+        return refine(held)
 
     def apply(self, column: Column) -> IntArray:
         """Row of ``table`` of each value; -1 for a category never seen."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, NamedTuple
@@ -16,6 +16,7 @@ from damier.intake.table import FloatArray, IntArray, Table
 from damier.models.codec import Counts, FieldError, Share, Weight, Weights, read_used
 from damier.models.encoding import check_names
 from damier.models.evidence import PartitionEvidence
+from damier.models.naive_bayes import AveragedEvidence
 from damier.models.notebook import bar_table, counted, level_bar
 from damier.models.partition import Partition
 from damier.models.regressor import RegressorModel
@@ -39,13 +40,17 @@ class TargetEvidence(PartitionEvidence):
         Zero or more; the evidence is multiplied by it.
     interval_weights : array of shape (n_intervals,), optional
         Weights of the evidence for each elementary interval; ``weight`` is then their mean.
+    averaged : tuple of AveragedEvidence, default=()
+        For the target intervals of each partition, evidence averaged over all partitions of the variable; the
+        mean of their ratios then stands in place of that of ``partitions``.
     """
 
     partitions: tuple[Partition, ...]
     weight: Weight = 1.0
     interval_weights: Weights | None = None
+    averaged: tuple[AveragedEvidence, ...] = ()
 
-    later_fields = ("interval_weights",)
+    later_fields = ("interval_weights", "averaged")
 
     def _check(self) -> None:
         super()._check()
@@ -54,6 +59,22 @@ class TargetEvidence(PartitionEvidence):
                 raise FieldError(f"partitions[{i}]", "the partition is not one of a numeric target")
         if not 0.0 <= self.weight < math.inf:
             raise FieldError("weight", f"must be a number that is not negative, got {self.weight}")
+        if self.averaged:
+            given = [(a.elements.name, a.elements.classes, type(a.elements)) for a in self.averaged]
+            if given != [(p.name, p.classes, type(p)) for p in self.partitions]:
+                raise FieldError("averaged", "not of the variable and the target intervals of the partitions")
+            object.__setattr__(self.partition, "_averaged", self.averaged[0])
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Take up what was pickled; the best partition knows its averages again."""
+        self.__dict__.update(state)
+        if self.averaged:
+            object.__setattr__(self.partition, "_averaged", self.averaged[0])
+
+    @property
+    def _refined(self) -> tuple[Partition, ...]:
+        """What has evidence: the partitions, or the elements that all partitions are made of."""
+        return tuple(one.elements for one in self.averaged) or self.partitions
 
     @property
     def informs(self) -> bool:
@@ -65,26 +86,28 @@ class TargetEvidence(PartitionEvidence):
         """What the evidence is multiplied by: the weight, or one weight per elementary interval."""
         return np.array(self.weight) if self.interval_weights is None else self.interval_weights
 
-    def table(self, typical: FloatArray, *, without_the_row: bool = False) -> FloatArray:
+    def table(self, typical: FloatArray, evidence: Sequence[FloatArray] | None = None) -> FloatArray:
         """Evidence of each part of ``apply`` for each elementary interval of the target.
 
         Parameters
         ----------
         typical : array of shape (n_intervals,)
             A training target in each elementary interval.
-        without_the_row : bool, default=False
-            Evidence for a training row's own interval, had the row itself not been counted.
+        evidence : sequence of array of shape (n_parts, n_target_intervals), optional
+            Other evidence of the parts of each partition, or of the elements, than that of the model.
 
         Returns
         -------
         array of shape (n_parts + 1, n_intervals)
             The last row, for values never seen, is zero.
         """
+        if evidence is None:
+            averaged = [one.evidence for one in self.averaged]
+            evidence = averaged or [partition.evidence() for partition in self.partitions]
         ratios = []
-        for partition, part in zip(self.partitions, self._refinement[1], strict=True):
+        for partition, part, held in zip(self.partitions, self._refinement[1], evidence, strict=True):
             interval = np.searchsorted(partition.target_bounds or (), typical, side="left")
-            evidence = partition.evidence(without_the_row=without_the_row)
-            ratios.append(evidence[:, interval][part])
+            ratios.append(held[:, interval][part])
         mean = ratios[0] if len(ratios) == 1 else np.log(np.mean(np.exp(ratios), axis=0))
         return np.vstack([mean, np.zeros((1, len(typical)))])
 

@@ -162,7 +162,8 @@ class Partition(Model):
     def posterior(self, coverage: float = 0.9, backend: str | None = None) -> Any:
         """Class shares along the variable, averaged over all partitions: where there is doubt, and how much.
 
-        Of partitions in a naive Bayes whose evidence is averaged, as it is by default.
+        Of partitions in a naive Bayes whose evidence is averaged, as it is by default. Where the target is a
+        number, its intervals in this partition are the classes.
 
         Parameters
         ----------
@@ -189,8 +190,8 @@ class Partition(Model):
         """
         if self._averaged is None:
             raise ValueError(
-                f"the partition of {self.name!r} was found alone: fit a NaiveBayesClassifier with "
-                "evidence='posterior', its partitions_ have a posterior."
+                f"the partition of {self.name!r} was found alone: fit a NaiveBayesClassifier or a "
+                "NaiveBayesRegressor with evidence='posterior', its partitions_ have a posterior."
             )
         return self._averaged.curve(coverage, backend)
 

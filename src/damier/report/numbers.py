@@ -29,7 +29,7 @@ from damier.criteria import log_binomial
 from damier.fit.grids import PairGrid
 from damier.intake import Column, NumericTarget, Table
 from damier.intake.table import FloatArray, IntArray
-from damier.models import NaiveBayesRegression, Partition, RegressionGrid, TargetEvidence
+from damier.models import NaiveBayesRegression, Partition, RegressionGrid
 from damier.report import pairs, scorer, worth
 from damier.report.analysis import SEARCHED_PAIRS, Sections, Show, paired, show_nothing
 from damier.report.axis import Axis
@@ -97,6 +97,7 @@ def analyze_number(
     KeyboardInterrupt
         If Ctrl-C comes before the columns are partitioned, or twice within two seconds.
     """
+    from damier.fit.averaged import Evidence, best_evidence
     from damier.fit.naive_bayes_regression import evidence_for_number, weighted_regression
     from damier.fit.number_evaluation import cross_validated_number
     from damier.fit.numeric_target import order_target
@@ -105,13 +106,13 @@ def analyze_number(
     sections = Sections(n_threads, show, say)
     ordered = order_target(target)
 
-    def look(column: Column) -> tuple[TargetEvidence, dict[str, Any]]:
+    def look(column: Column) -> tuple[tuple[Evidence, ...], dict[str, Any]]:
         if partitions_of_all is None:
             evidence = evidence_for_number(column, ordered, short_bounds=True)
         else:
-            evidence = TargetEvidence((partitions_of_all[column.name],))
+            evidence = (best_evidence((partitions_of_all[column.name],)),)
         statistics = describe_column(column)
-        odd = oddity(column, target, evidence.partition, statistics)
+        odd = oddity(column, target, evidence[0].variable.partition, statistics)
         return evidence, {"statistics": statistics, "odd": odd}
 
     looked = sections.run(
@@ -126,12 +127,12 @@ def analyze_number(
     known: dict[str, Any] = {
         "dataset": dataset,
         "target_name": target_name,
-        "columns": {evidence.name: column for evidence, column in looked},
+        "columns": {column.name: said for column, (_, said) in zip(table, looked, strict=True)},
         "missing": {column.name: column.n_missing for column in table} if missing is None else missing,
         "notes": table.notes,
         "labels": labels,
     }
-    partitions = [evidence.partition for evidence in found]
+    partitions = [evidence[0].variable.partition for evidence in found]
     if keep_columns is not None:
         keep_columns(summarize_number(partitions, target, **known))
     model: NaiveBayesRegression | None = None
