@@ -602,6 +602,40 @@ def informing_cost(parts, n_values):
     return cuts + sum(map(part_cost, parts))
 
 
+def number_evidence(values, target, cuts, typical, own=True):
+    """Evidence of each distinct number for elementary intervals of a target, averaged over all partitions.
+
+    ``cuts`` are bounds of the target, several sets of them: the mean over the sets of the ratio of the mean
+    share of an interval to its frequency. ``typical`` is a target in each elementary interval. Also without
+    the row itself.
+    """
+    distinct = sorted(set(values))
+    found = []
+    for bounds in cuts:
+
+        def interval(y, bounds=bounds):
+            return sum(bound < y for bound in bounds)
+
+        counts = [[0] * (len(bounds) + 1) for _ in distinct]
+        for x, y in zip(values, target, strict=True):
+            counts[distinct.index(x)][interval(y)] += 1
+        rows = [sum(column) / len(values) for column in zip(*counts, strict=True)]
+        shares, own_shares, _ = interval_posterior(
+            counts, own, lambda parts: informing_cost(parts, len(distinct))
+        )
+        places = [interval(y) for y in typical]
+        found.append(
+            [[[row[j] / rows[j] for j in places] for row in table] for table in (shares, own_shares)]
+        )
+    return tuple(
+        [
+            [math.log(sum(ratios) / len(cuts)) for ratios in zip(*of_value, strict=True)]
+            for of_value in zip(*(tables[which] for tables in found), strict=True)
+        ]
+        for which in (0, 1)
+    )
+
+
 def adjusted_loss(base, step, target, weight, steps, firsts):
     """Minus the log-likelihood of the classes; with the prices of steps, where their variables are said."""
     loss = 0.0

@@ -17,9 +17,13 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from damier import NaiveBayesRegressor
 from damier.deploy.json import dumps, loads
-from damier.intake import NumericTarget
+from damier.fit.naive_bayes_regression import evidence_for_number, weighted_regression
+from damier.fit.numeric_target import order_target
+from damier.intake import NumericTarget, read_numbers, read_table
 from damier.models import NaiveBayesRegression, RegressorModel
 from damier.models.regressor import target_points
+from damier.search.run import Run
+from tests import naive
 
 
 @parametrize_with_checks([NaiveBayesRegressor(), NaiveBayesRegressor(averaging=None, average_starts=False)])
@@ -64,7 +68,7 @@ def by_hand(model, row):
     for variable in model.variables:
         for e, (low, high) in enumerate(pairwise(edges)):
             ratios = []
-            for partition in variable.partitions:
+            for i, partition in enumerate(variable.partitions):
                 counts = partition.counts.tolist()
                 part = int(partition.apply([row[variable.name]])[0])
                 if len(counts) == 1 or part < 0:
@@ -73,20 +77,33 @@ def by_hand(model, row):
                 # the target interval that holds the whole elementary interval
                 j = sum(bound <= low for bound in partition.target_bounds)
                 assert j == sum(bound < high for bound in partition.target_bounds)
+                if variable.averaged:
+                    held = variable.averaged[i]
+                    element = int(held.elements.apply([row[variable.name]])[0])
+                    ratios.append(math.exp(held.evidence[element][j]))
+                    continue
                 n = sum(map(sum, counts))
                 w = len(counts[0])
                 support, coverage = counts[part][j], sum(row[j] for row in counts)
                 ratios.append((support + 1 / n) / (coverage + w / n) / (sum(counts[part]) / n))
             weighted = variable.weight if variable.interval_weights is None else variable.interval_weights[e]
             scores[e] += weighted * math.log(sum(ratios) / len(ratios))
+            if variable.adjustment is not None:
+                place = variable.part_of(row[variable.name])
+                step = sum(first <= place for first in variable.adjustment.firsts.tolist()) - 1
+                scores[e] += variable.adjustment.scores[step][e]
     odds = [math.exp(score - max(scores)) for score in scores]
-    kept = 1.0 / math.sqrt(sum(rows))
+    kept = (0.5 if any(v.averaged for v in model.variables) else 1.0) / math.sqrt(sum(rows))
     return [(1 - kept) * one / sum(odds) + kept * n / sum(rows) for one, n in zip(odds, rows, strict=True)]
 
 
+@pytest.mark.parametrize("evidence", ["posterior", "best"])
 @pytest.mark.parametrize("averaging", ["convex", "compression", None])
-def test_shares_are_those_of_the_formula(averaging):
-    fitted = NaiveBayesRegressor(averaging=averaging).fit(*houses())
+def test_shares_are_those_of_the_formula(averaging, evidence):
+    fitted = NaiveBayesRegressor(averaging=averaging, evidence=evidence).fit(*houses())
+    assert any(v.averaged for v in fitted.model_.variables) == (evidence == "posterior")
+    if averaging == "convex" and evidence == "posterior":
+        assert any(v.adjustment for v in fitted.model_.variables)
     new = houses(20, seed=1)[0]
     new.loc[3, "town"] = "east"  # never seen
     shares, bounds = fitted.predict_distribution(new)
@@ -94,6 +111,44 @@ def test_shares_are_those_of_the_formula(averaging):
     for row, held in zip(new.to_dict("records"), shares, strict=True):
         missing = {name: None if value != value else value for name, value in row.items()}
         np.testing.assert_allclose(held, by_hand(fitted.model_, missing), rtol=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_averaged_evidence_is_the_sum_over_all_partitions(seed):
+    """Every partition of the values, for the target intervals of each optimum, with a row and without it."""
+    rng = np.random.default_rng(seed)
+    x = rng.integers(0, 8, 90)
+    y = np.round(x + rng.normal(0, 1.5, 90), 1)
+    column, ordered = read_table({"x": x}).columns[0], order_target(read_numbers(y))
+    found = evidence_for_number(column, ordered)
+    model = weighted_regression([found], read_table({"x": x}), ordered, run=Run())
+    (variable,) = model.variables
+    cuts = [partition.target_bounds for partition in variable.partitions]
+    expected, own = naive.number_evidence(x.tolist(), y.tolist(), cuts, model.typical.tolist())
+    table = variable.table(model.typical)
+    np.testing.assert_allclose(table[:-1], expected, rtol=0, atol=1e-9)
+    assert not table[-1].any()
+    without = variable.table(model.typical, [one.own[:-1] for one in found])
+    np.testing.assert_allclose(without[:-1], own, rtol=0, atol=1e-9)
+
+
+def test_weights_are_repeated_rows_for_averaged_evidence():
+    X, y = houses(300)
+    times = np.random.default_rng(5).integers(1, 4, len(y))
+    weighted = NaiveBayesRegressor().fit(X, y, sample_weight=times)
+    repeated = NaiveBayesRegressor().fit(X.loc[X.index.repeat(times)], np.repeat(y, times))
+    np.testing.assert_allclose(weighted.predict(X), repeated.predict(X), rtol=1e-6)
+
+
+def test_a_partition_has_a_posterior_of_its_target_intervals(fitted):
+    partition = fitted.partitions_["area"]
+    curve = partition.posterior(backend="dict")
+    shares = np.array([curve[f"share {name}"] for name in partition.classes])
+    np.testing.assert_allclose(shares.sum(axis=0), 1.0)
+    assert sum(curve["count"]) == 600
+    best = NaiveBayesRegressor(evidence="best").fit(*houses()).partitions_["area"]
+    with pytest.raises(ValueError, match="NaiveBayesRegressor with evidence='posterior'"):
+        best.posterior()
 
 
 def test_elementary_intervals_have_the_bounds_of_all_partitions(fitted):
@@ -142,7 +197,7 @@ def test_moves_add_up_to_the_prediction(fitted):
     np.testing.assert_allclose(moves.sum(axis=1), fitted.predict(X[:80]) - y.mean(), atol=1e-9)
     scores = np.log(fitted.model_.interval_counts / len(y)) + evidence.sum(axis=1)
     shares = np.exp(scores) / np.exp(scores).sum(axis=1, keepdims=True)
-    kept = 1.0 / np.sqrt(len(y))
+    kept = 0.5 / np.sqrt(len(y))
     shares = (1 - kept) * shares + kept * fitted.model_.interval_counts / len(y)
     np.testing.assert_allclose(shares, fitted.predict_distribution(X[:80]).shares)
     noise = list(X.columns).index("noise")
@@ -189,9 +244,15 @@ def test_redundant_variables_are_not_counted_twice():
     np.testing.assert_allclose(five.predict(copies), one.predict(copies[["area 0"]]), rtol=0.5)
 
 
-def test_convex_weights_are_the_best_for_rows_judged_without_themselves():
+@pytest.mark.parametrize("evidence", ["posterior", "best"])
+def test_convex_weights_are_the_best_for_rows_judged_without_themselves(evidence):
     X, y = houses(300)
-    fitted = NaiveBayesRegressor().fit(X, y)
+    fitted = NaiveBayesRegressor(evidence=evidence).fit(X, y)
+    ordered = order_target(read_numbers(y))
+    own_evidence = [
+        [one.own[:-1] for one in evidence_for_number(column, ordered, evidence=evidence)]
+        for column in read_table(X)
+    ]
     model, weights = fitted.model_, fitted.interval_weights_
     target = np.searchsorted(model.bounds, y)
     prior = np.log(model.interval_counts / 300)
@@ -201,10 +262,10 @@ def test_convex_weights_are_the_best_for_rows_judged_without_themselves():
         """The penalised loss, row by row: the evidence for its own interval is that without the row."""
         table = {name: X[name].where(X[name].notna(), None).tolist() for name in X}
         scores = np.tile(prior, (300, 1))
-        for variable, w in zip(model.variables, weights, strict=True):
+        for variable, without, w in zip(model.variables, own_evidence, weights, strict=True):
             parts = np.array([variable.part_of(value) for value in table[variable.name]])
             evidence = variable.table(typical)[parts]
-            own = variable.table(typical, without_the_row=True)[parts, target]
+            own = variable.table(typical, without)[parts, target]
             evidence[np.arange(300), target] = own
             scores += w * evidence
         loss = (np.log(np.exp(scores).sum(axis=1)) - scores[np.arange(300), target]).sum()

@@ -13,7 +13,7 @@ from damier.fit.numeric_target import OrderedTarget, optima_for_number, order_ta
 from damier.fit.partitions import Search
 from damier.intake import Column, NumericTarget, Table, Target
 from damier.intake.table import FloatArray, IntArray
-from damier.models import NaiveBayesRegression, TargetEvidence
+from damier.models import Adjustment, IntervalPartition, NaiveBayesRegression, TargetEvidence
 from damier.models.naive_bayes_regression import typical_targets
 from damier.models.regressor import target_points
 from damier.search.run import Run
@@ -28,7 +28,7 @@ _MOST_INTERVALS = 256
 # Times the square root of 1 / N, the share of a predicted distribution that stays that of all rows. Chosen on
 # five tables (autoprice, bodyfat, cleveland, meta, pwlinear) among 0.5, 0.75, 1 and 1.5: 90% intervals of
 # autoprice, 127 rows, cover 80, 83, 86 and 93%; the mean relative CRPS is 0.515, 0.515, 0.516 and 0.520.
-_RESERVE = {"posterior": 0.25, "best": 1.0}
+_RESERVE = {"posterior": 0.5, "best": 1.0}
 # Elements that the partitions of a variable are made of, at most, where its evidence is averaged.
 _MOST_ELEMENTS = 100
 # Distinct rows times intervals that the weights are searched on.
@@ -166,23 +166,15 @@ def weighted_regression(
     every = NumericTarget(np.arange(len(distinct), dtype=np.int32), distinct)
     values, counts = target_points(every, bounds, sizes)
     if averaging is not None:
-        weights = np.zeros((len(variables), len(bounds) + 1))
+        weighted = [replace(variable, weight=0.0) for variable in variables]
         if informing:
-            weights[informing] = _weights(
-                [variables[k] for k in informing],
-                [[one.own[:-1] for one in found[k]] for k in informing],
-                [table.columns[k] for k in informing],
-                ordered,
-                distribution,
-                averaging,
-                run,
-            )
-        variables = [
-            replace(
-                v, weight=float(w.mean()), interval_weights=w if averaging == "convex" and w.any() else None
-            )
-            for v, w in zip(variables, weights, strict=True)
-        ]
+            columns = [table.columns[k] for k in informing]
+            own = [[one.own[:-1] for one in found[k]] for k in informing]
+            chosen = [variables[k] for k in informing]
+            made = _weighted(chosen, own, columns, ordered, distribution, averaging, run)
+            for k, variable in zip(informing, made, strict=True):
+                weighted[k] = variable
+        variables = weighted
     averaged = any(variable.averaged for variable in variables)
     reserve = _RESERVE["posterior" if averaged else "best"] / float(np.sqrt(counts.sum()))
     return NaiveBayesRegression(bounds, values, counts, tuple(variables), reserve)
@@ -217,7 +209,7 @@ def elementary_bounds(
     return bounds[np.unique(below * (most - 1) // sizes.sum(), return_index=True)[1]]
 
 
-def _weights(
+def _weighted(
     variables: Sequence[TargetEvidence],
     own_evidence: Sequence[Sequence[FloatArray]],
     columns: Sequence[Column],
@@ -225,9 +217,10 @@ def _weights(
     distribution: tuple[FloatArray, FloatArray, IntArray],
     averaging: Averaging,
     run: Run,
-) -> FloatArray:
-    """Weights of variables that inform, for each elementary interval, each row judged without itself."""
-    from damier.search.class_weights import convex_weights
+) -> list[TargetEvidence]:
+    """Weight variables that inform, for each elementary interval, each row judged without itself."""
+    from damier.search.adjustments import steps_of
+    from damier.search.class_weights import adjusted_weights
     from damier.search.weights import compression_weights
 
     bounds, distinct, sizes = distribution
@@ -243,8 +236,22 @@ def _weights(
         one_each = compression_weights(
             parts, tables, own, intervals, log_prior, times, max_cells=_WEIGHTED_CELLS, run=run
         )
-        return np.repeat(one_each[:, np.newaxis], len(rows), axis=1)
+        return [replace(v, weight=float(w)) for v, w in zip(variables, one_each, strict=True)]
+    steps = [
+        steps_of(np.bincount(part, times, minlength=v.parts.n_parts).astype(np.float64))
+        if v.averaged and isinstance(v.parts, IntervalPartition)
+        else None
+        for v, part in zip(variables, parts, strict=True)
+    ]
     shifts = [np.zeros(table.shape) for table in tables]
-    return convex_weights(
-        parts, tables, own, shifts, intervals, log_prior, times, max_cells=_WEIGHTED_CELLS, run=run
+    weights, added = adjusted_weights(
+        parts, tables, own, shifts, steps, intervals, log_prior, times, max_cells=_WEIGHTED_CELLS, run=run
     )
+    weighted = []
+    for variable, w, of_parts, scores in zip(variables, weights, steps, added, strict=True):
+        held = replace(variable, weight=float(w.mean()), interval_weights=w if w.any() else None)
+        if of_parts is not None and scores is not None:
+            firsts = np.unique(of_parts, return_index=True)[1]
+            held = replace(held, adjustment=Adjustment(firsts, scores))
+        weighted.append(held)
+    return weighted

@@ -16,7 +16,7 @@ from damier.intake.table import FloatArray, IntArray, Table
 from damier.models.codec import Counts, FieldError, Share, Weight, Weights, read_used
 from damier.models.encoding import check_names
 from damier.models.evidence import PartitionEvidence
-from damier.models.naive_bayes import AveragedEvidence
+from damier.models.naive_bayes import Adjustment, AveragedEvidence
 from damier.models.notebook import bar_table, counted, level_bar
 from damier.models.partition import Partition
 from damier.models.regressor import RegressorModel
@@ -43,14 +43,18 @@ class TargetEvidence(PartitionEvidence):
     averaged : tuple of AveragedEvidence, default=()
         For the target intervals of each partition, evidence averaged over all partitions of the variable; the
         mean of their ratios then stands in place of that of ``partitions``.
+    adjustment : Adjustment, optional
+        What is added to the weighted evidence for each elementary interval, so that it goes together with
+        that of the other variables.
     """
 
     partitions: tuple[Partition, ...]
     weight: Weight = 1.0
     interval_weights: Weights | None = None
     averaged: tuple[AveragedEvidence, ...] = ()
+    adjustment: Adjustment | None = None
 
-    later_fields = ("interval_weights", "averaged")
+    later_fields = ("interval_weights", "averaged", "adjustment")
 
     def _check(self) -> None:
         super()._check()
@@ -64,6 +68,8 @@ class TargetEvidence(PartitionEvidence):
             if given != [(p.name, p.classes, type(p)) for p in self.partitions]:
                 raise FieldError("averaged", "not of the variable and the target intervals of the partitions")
             object.__setattr__(self.partition, "_averaged", self.averaged[0])
+        if self.adjustment is not None and self.adjustment.firsts[-1] >= self.parts.n_parts:
+            raise FieldError("adjustment", "begins behind the last part")
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Take up what was pickled; the best partition knows its averages again."""
@@ -111,6 +117,13 @@ class TargetEvidence(PartitionEvidence):
         mean = ratios[0] if len(ratios) == 1 else np.log(np.mean(np.exp(ratios), axis=0))
         return np.vstack([mean, np.zeros((1, len(typical)))])
 
+    def scores(self, typical: FloatArray) -> FloatArray:
+        """Return what a value adds to the scores of the intervals: the table times the weights, adjusted."""
+        weighted: FloatArray = self.multiplier * self.table(typical)
+        if self.adjustment is not None:
+            weighted[:-1] += self.adjustment.of_parts(self.parts.n_parts)
+        return weighted
+
 
 class Explanation(NamedTuple):
     """Why a number is predicted, row by row.
@@ -157,12 +170,16 @@ class NaiveBayesRegression(RegressorModel):
         super()._check()
         check_names(self.variables, "variables")
         for i, variable in enumerate(self.variables):
-            if variable.interval_weights is not None:
-                given = len(variable.interval_weights)
-                if given != self.n_intervals:
+            adjustment = variable.adjustment
+            for name, held in (
+                ("interval_weights", variable.interval_weights),
+                ("adjustment", None if adjustment is None else adjustment.scores[0]),
+            ):
+                if held is not None and len(held) != self.n_intervals:
                     raise FieldError(
-                        f"variables[{i}].interval_weights",
-                        f"{self.n_intervals} weights expected, got {given}",
+                        f"variables[{i}].{name}",
+                        f"{self.n_intervals} {'weights' if name != 'adjustment' else 'scores'} expected, "
+                        f"got {len(held)}",
                     )
 
     def _described(self) -> str:
@@ -206,7 +223,7 @@ class NaiveBayesRegression(RegressorModel):
     @cached_property
     def tables(self) -> list[FloatArray]:
         """Weighted evidence of each part and elementary interval, of the variables that inform."""
-        return [self.variables[k].multiplier * self.variables[k].table(self.typical) for k in self._used]
+        return [self.variables[k].scores(self.typical) for k in self._used]
 
     def _read(self, X: Any) -> Table:
         names = [variable.name for variable in self.variables]

@@ -156,7 +156,7 @@ def analyze_number(
         scores = {**scores, "weights": {variable.name: variable.weight for variable in held}}
     summary = summarize_number(partitions, target, **known, regressor=scores)
     if regressor and model is not None:
-        row = scorer.summarize_number_scorer(model, table.names, known["columns"], labels)
+        row = scorer.summarize_number_scorer(model, table, known["columns"], labels)
         if row is not None:
             summary["scorer"] = row
     if grid_seconds > 0 and table.n_columns > 1:

@@ -26,6 +26,7 @@ from damier.models import (
     NaiveBayesRegression,
     PairEvidence,
     Partition,
+    TargetEvidence,
     VariableEvidence,
 )
 from damier.report.classes import MAX_CLASSES, ShownClasses, shown_classes
@@ -37,6 +38,7 @@ from damier.search.run import Run
 MAX_VARIABLES = 60
 # Numbers of evidence, and characters of values, that a page holds.
 _MOST_NUMBERS = 40_000
+_MOST_NUMBERS_OF_INTERVALS = 100_000
 _MOST_CHARACTERS = 100_000
 # Rows that weights are fitted to, at most.
 _MOST_ROWS = 200_000
@@ -101,9 +103,9 @@ def fit_scorer(
     return replace(model, class_counts=merged[0].counts.sum(axis=0))
 
 
-def _room_for(parts: Sequence[Partition], n_classes: int, n_cells: int = 0) -> bool:
+def _room_for(parts: Sequence[Partition], n_classes: int, n_cells: int = 0, most: int | None = None) -> bool:
     n_parts = sum(one.n_parts for one in parts if one.n_parts > 1)
-    return (n_parts + n_cells) * (n_classes - 1) <= _MOST_NUMBERS
+    return (n_parts + n_cells) * (n_classes - 1) <= (most or _MOST_NUMBERS)
 
 
 def _used_pairs(model: NaiveBayes) -> list[PairEvidence]:
@@ -207,7 +209,9 @@ def summarize_scorer(
         column = (statistics or {}).get(variable.name, {})
         held = _described(parts, scores, variable.weight, shown[variable.name], column, labels)
         if variable.averaged is not None and variable.informs:
-            held["part_scores"] = _rounded(_part_scores(variable, shown[variable.name], table))
+            held["part_scores"] = _rounded(
+                _part_scores(variable, variable.table, shown[variable.name], table)
+            )
         variables.append(held)
     variables.sort(key=lambda held: -float(np.ptp(np.array(held["scores"]), axis=0).max()))
     pairs = [
@@ -235,7 +239,7 @@ def summarize_scorer(
 
 def summarize_number_scorer(
     model: NaiveBayesRegression,
-    columns: Sequence[str],
+    table: Table,
     statistics: Mapping[str, Mapping[str, Any]] | None = None,
     labels: LabelStyle = "plain",
 ) -> dict[str, Any] | None:
@@ -246,17 +250,21 @@ def summarize_number_scorer(
     intervals, about as many rows each, to be shown: ``classes`` are their labels.
     """
     used = [variable for variable in model.variables if variable.informs]
-    if not used or not _room_for([variable.parts for variable in used], model.n_intervals):
+    room = _MOST_NUMBERS_OF_INTERVALS
+    if not used or not _room_for([variable.parts for variable in used], model.n_intervals, most=room):
         return None
     counts = model.interval_counts.astype(np.float64)
     middle = (np.cumsum(counts) - counts / 2) / counts.sum()
     _, bins = np.unique((middle * MAX_CLASSES).astype(int), return_inverse=True)
     ends = [number(bound) for bound in model.bounds[np.flatnonzero(np.diff(bins))].tolist()]
     named = [f"{low} to {high}" for low, high in pairwise(ends)]
-    variables = [
-        _described(v.parts, scores[:-1], v.weight, v.parts, (statistics or {}).get(v.name, {}), labels)
-        for v, scores in zip(used, model.tables, strict=True)
-    ]
+    variables: list[dict[str, Any]] = []
+    for v, scores in zip(used, model.tables, strict=True):
+        shown = v.partition if v.averaged else v.parts
+        held = _described(v.parts, scores[:-1], v.weight, shown, (statistics or {}).get(v.name, {}), labels)
+        if v.averaged:
+            held["part_scores"] = _rounded(_part_scores(v, v.table(model.typical), shown, table))
+        variables.append(held)
     variables.sort(key=lambda v: -max(np.ptp(np.array(v["scores"]), axis=0), default=0.0))
     _without_very_many_values(variables)
     return {
@@ -267,7 +275,7 @@ def summarize_number_scorer(
         "means": model.interval_means.tolist(),
         "reserve": model.reserve,
         "bins": bins.tolist(),
-        "columns": list(columns),
+        "columns": list(table.names),
         "tried": len(model.variables),
         "variables": variables,
     }
@@ -331,7 +339,9 @@ def _rounded(scores: FloatArray) -> list[list[float]]:
     return held
 
 
-def _part_scores(variable: VariableEvidence, shown: Partition, table: Table) -> FloatArray:
+def _part_scores(
+    variable: VariableEvidence | TargetEvidence, evidence: FloatArray, shown: Partition, table: Table
+) -> FloatArray:
     """Score the parts to choose from, by the mean over their rows of the share of each class."""
     column = table[variable.name]
     best, fine = shown.apply(column), variable.apply(column)
@@ -341,7 +351,7 @@ def _part_scores(variable: VariableEvidence, shown: Partition, table: Table) -> 
         -1, n_fine
     )
     mean = rows / np.maximum(rows.sum(axis=1, keepdims=True), 1)
-    shares = mean @ np.exp(variable.table)
+    shares = mean @ np.exp(evidence)
     scores: FloatArray = variable.multiplier * np.log(np.maximum(shares, 1e-300))
     if variable.adjustment is not None:
         scores += mean[:, :-1] @ variable.adjustment.of_parts(variable.parts.n_parts)
@@ -437,7 +447,8 @@ def _number_view(summary: Mapping[str, Any], scorer: Mapping[str, Any]) -> dict[
     prior, means = np.exp(scorer["log_prior"]), np.array(scorer["means"])
     shown = []
     for variable in scorer["variables"][:_SHOWN_VARIABLES]:
-        shares = np.exp(np.insert(np.array(variable["scores"]), 0, 0.0, axis=1)) * prior
+        scores = np.array(variable.get("part_scores", variable["scores"]))
+        shares = np.exp(np.insert(scores, 0, 0.0, axis=1)) * prior
         shares /= shares.sum(axis=1, keepdims=True)
         moves = (1 - scorer["reserve"]) * (shares @ means - prior @ means)
         parts = [
@@ -455,6 +466,7 @@ def _number_view(summary: Mapping[str, Any], scorer: Mapping[str, Any]) -> dict[
         "pairs": [],
         "n_variables": len(scorer["variables"]),
         "averaged": True,
+        "finer": any("part_scores" in v for v in scorer["variables"]),
         "look": [],
         "first": 0,
         "class": summary["target"]["name"],
