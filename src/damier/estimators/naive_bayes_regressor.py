@@ -44,15 +44,23 @@ class NaiveBayesRegressor(WithSummary, TableRegressor):
         most probable, each row judged without itself. ``"compression"`` gives each variable one weight
         between 0 and 1, the mean over searches (Boullé, 2007). None gives each variable the weight 1: the
         distributions are then too narrow as soon as variables say the same.
+    evidence : {"posterior", "best"}, default="posterior"
+        ``"posterior"`` keeps the intervals into which a variable cuts the target, and averages its evidence
+        for them over all partitions of the variable, each by its posterior probability: where rows are few
+        the steps of the best partition are smoothed. With convex weights, steps are added to the evidence of
+        numbers so that all go together. ``"best"`` is the evidence of the best partition. The partition shown
+        is the best one either way.
     average_starts : bool, default=True
         Average the evidence of the distinct optima that the starts of the search reach for a variable, if
-        they save at least seven tenths of what the best saves; False keeps only the best.
+        they save at least seven tenths of what the best saves; False keeps only the best. Each optimum has
+        its own intervals of the target.
     search : {"auto", "greedy", "exact"}, default="auto"
         How groups of categories are searched, as in :class:`MODLEncoder`.
     memory_limit : int or str, optional
         Where X is a source: bytes that the fit may take, or a size such as ``"8GB"``; 4 GB by default. A
         table of up to a quarter of it is read into memory and fitted there. A larger one is partitioned from
-        counts of all its rows, one optimum per variable, and weighted on a sample of a million rows.
+        counts of all its rows, one optimum per variable; its evidence is averaged and weighted on a sample of
+        a million rows.
     max_values : int, default=1_000_000
         Where X is a source: how many values of a column the model lists, the most frequent ones.
     n_jobs : int, optional
@@ -98,6 +106,13 @@ class NaiveBayesRegressor(WithSummary, TableRegressor):
     True
     >>> max(regressor.levels_, key=regressor.levels_.get)
     's5'
+
+    The chance of a high target rises along a column, steeply where a cut is certain.
+
+    >>> curve = regressor.partitions_["s5"].posterior(backend="dict")
+    >>> high = curve["share ]201.0, +inf["]
+    >>> round(high[0], 2), round(high[-1], 2)
+    (0.02, 0.6)
     """
 
     _accepts_sparse = True
@@ -187,6 +202,7 @@ class NaiveBayesRegressor(WithSummary, TableRegressor):
             return fit_source_regression(
                 number,
                 averaging=self.averaging,
+                evidence=self.evidence,
                 search=self.search,
                 max_values=self.max_values,
                 memory=opened.memory,

@@ -10,10 +10,17 @@ import numpy as np
 
 from damier.fit.averaged import Evidence, averaged_evidence, best_evidence, centred
 from damier.fit.numeric_target import OrderedTarget, optima_for_number, order_target
-from damier.fit.partitions import Search
+from damier.fit.partitions import Search, all_met
 from damier.intake import Column, NumericTarget, Table, Target
 from damier.intake.table import FloatArray, IntArray
-from damier.models import Adjustment, IntervalPartition, NaiveBayesRegression, TargetEvidence
+from damier.models import (
+    Adjustment,
+    GroupPartition,
+    IntervalPartition,
+    NaiveBayesRegression,
+    Partition,
+    TargetEvidence,
+)
 from damier.models.naive_bayes_regression import typical_targets
 from damier.models.regressor import target_points
 from damier.search.run import Run
@@ -26,8 +33,10 @@ _NEAR_THE_BEST = 0.7
 # Elementary intervals of the target at most: beyond them, bounds with few rows between them become one.
 _MOST_INTERVALS = 256
 # Times the square root of 1 / N, the share of a predicted distribution that stays that of all rows. Chosen on
-# five tables (autoprice, bodyfat, cleveland, meta, pwlinear) among 0.5, 0.75, 1 and 1.5: 90% intervals of
-# autoprice, 127 rows, cover 80, 83, 86 and 93%; the mean relative CRPS is 0.515, 0.515, 0.516 and 0.520.
+# five tables (autoprice, bodyfat, cleveland, meta, pwlinear). For the best partitions, among 0.5, 0.75, 1 and
+# 1.5: 90% intervals of autoprice, 127 rows, cover 80, 83, 86 and 93%; the mean relative CRPS is 0.515, 0.515,
+# 0.516 and 0.520. For averaged evidence, among 0, 0.25, 0.5, 0.75 and 1: they cover 92, 93, 94, 94 and 95% in
+# the mean, 87, 88, 89, 89 and 90% at least; the CRPS is 0.501, 0.501, 0.502, 0.503 and 0.505.
 _RESERVE = {"posterior": 0.5, "best": 1.0}
 # Elements that the partitions of a variable are made of, at most, where its evidence is averaged.
 _MOST_ELEMENTS = 100
@@ -117,10 +126,34 @@ def evidence_for_number(
     """
     least = _NEAR_THE_BEST if average_starts else 1.0
     found = optima_for_number(column, ordered, least, search=search, short_bounds=short_bounds)
-    if evidence == "best" or found[0].n_parts == 1:
-        return tuple(best_evidence((partition,)) for partition in found)
+    return evidence_of_partitions(found, column, ordered, evidence=evidence)
+
+
+def evidence_of_partitions(
+    partitions: Sequence[Partition],
+    column: Column,
+    ordered: OrderedTarget,
+    *,
+    evidence: EvidenceOf = "posterior",
+) -> tuple[Evidence, ...]:
+    """Return the evidence of partitions of a column and a numeric target that are known already.
+
+    Parameters
+    ----------
+    partitions : sequence of Partition
+        The best first.
+    column, ordered
+        The rows that they were fitted to, or some of them. Where these lack a value that the partitions list,
+        and where the best is a single part, the evidence is that of the partitions themselves.
+    evidence
+        As in :class:`damier.NaiveBayesRegressor`.
+    """
+    best = partitions[0]
+    met = not isinstance(best, GroupPartition) or all_met(best, column)
+    if evidence == "best" or best.n_parts == 1 or not met:
+        return tuple(best_evidence((partition,)) for partition in partitions)
     averaged = []
-    for partition in found:
+    for partition in partitions:
         interval_of = np.searchsorted(partition.target_bounds or (), ordered.target.distinct, side="left")
         classes = np.array(partition.classes, dtype=object)
         target = Target(interval_of.astype(np.int32)[ordered.target.codes], classes)

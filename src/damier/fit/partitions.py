@@ -7,7 +7,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from damier.intake import CategoricalColumn, Column, NumericColumn, Target
+from damier.intake import CategoricalColumn, Column, NumericColumn, Target, as_categorical
 from damier.intake.table import IntArray
 from damier.models import GroupPartition, IntervalPartition, Partition
 
@@ -165,3 +165,9 @@ def _fields(column: Column, target: Target, found: Any) -> dict[str, Any]:
         "null_cost": float(found.null_cost),
         "optimal": bool(found.optimal),
     }
+
+
+def all_met(best: GroupPartition, column: Column) -> bool:
+    """Return whether rows hold all values that a partition lists."""
+    listed = {value for group in best.groups for value in group}
+    return listed <= set(as_categorical(column).categories)

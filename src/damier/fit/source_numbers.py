@@ -9,8 +9,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from damier.criteria import log_bell_table, regression_cost
-from damier.fit.averaged import best_evidence
-from damier.fit.naive_bayes_regression import Averaging, elementary_bounds, weighted_regression
+from damier.fit.averaged import Evidence, best_evidence
+from damier.fit.naive_bayes_regression import (
+    Averaging,
+    EvidenceOf,
+    elementary_bounds,
+    evidence_of_partitions,
+    weighted_regression,
+)
 from damier.fit.numeric_target import order_target
 from damier.fit.partitions import Search
 from damier.fit.source_target import NumberSource, count_points, distribution_of, sample_numbers
@@ -487,6 +493,7 @@ def fit_source_regression(
     number: NumberSource,
     *,
     averaging: Averaging = "convex",
+    evidence: EvidenceOf = "posterior",
     search: Search = "auto",
     max_values: int = MAX_VALUES,
     memory: int = MEMORY,
@@ -496,6 +503,9 @@ def fit_source_regression(
 ) -> tuple[NaiveBayesRegression, FittedColumns, int | None]:
     """Partition each column of a source together with its target, then weight them on a sample of the rows.
 
+    The evidence is averaged on the sample too, if weights are asked for; a categorical column of which the
+    sample lacks a value keeps the evidence of its best partition.
+
     Returns
     -------
     NaiveBayesRegression
@@ -504,14 +514,20 @@ def fit_source_regression(
         Rows of the sample; None if no weights were asked for.
     """
     fitted = fit_source_numbers(number, search=search, max_values=max_values, memory=memory, run=run)
-    found = [(best_evidence((partition,)),) for partition in fitted.partitions]
+    found: list[tuple[Evidence, ...]] = [(best_evidence((partition,)),) for partition in fitted.partitions]
     distribution = target_distribution(number, fitted.partitions, run)
     if averaging is None:
         table, ordered, n_sampled = Table((), 0), order_target(number.points, number.bins.rows), None
     else:
-        run.report("Weighting the columns on a sample of the rows")
+        run.report("Averaging and weighting the columns on a sample of the rows")
         table, ordered = sample_numbers(number, sample_rows, seed)
         n_sampled = table.n_rows
+        found = run.map(
+            lambda k: evidence_of_partitions(
+                fitted.partitions[k : k + 1], table.columns[k], ordered, evidence=evidence
+            ),
+            range(table.n_columns),
+        )
     model = weighted_regression(
         found, table, ordered, averaging=averaging, distribution=distribution, run=run
     )

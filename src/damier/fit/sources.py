@@ -12,7 +12,7 @@ import numpy as np
 from damier.criteria import discretization_cost, grouping_cost, log_bell_table
 from damier.fit.averaged import Evidence, best_evidence, evidence_of_column
 from damier.fit.naive_bayes import Averaging, EvidenceOf, Pairs, allowed_pairs, weight_with_pairs
-from damier.fit.partitions import Search
+from damier.fit.partitions import Search, all_met
 from damier.intake import Target, as_categorical
 from damier.intake.engines.prebins import BINS, CHANGED, Counts
 from damier.intake.engines.source import (
@@ -496,7 +496,7 @@ def fit_source_naive_bayes(
 
             def averaged(k: int) -> Evidence:
                 best = fitted.partitions[k]
-                if isinstance(best, GroupPartition) and not _all_met(best, table.columns[k]):
+                if isinstance(best, GroupPartition) and not all_met(best, table.columns[k]):
                     return found[k]
                 return evidence_of_column(table, k, target, best, weights)
 
@@ -508,12 +508,6 @@ def fit_source_naive_bayes(
         variables, taken = tuple(held.variable for held in found), ()
     classes = tuple(labels.classes.tolist())
     return NaiveBayes(classes, labels.counts, variables, taken), fitted, n_sampled
-
-
-def _all_met(best: GroupPartition, column: Column) -> bool:
-    """Return whether a sample holds all values that a partition lists."""
-    listed = {value for group in best.groups for value in group}
-    return listed <= set(as_categorical(column).categories)
 
 
 def sample_rows_of(

@@ -97,8 +97,12 @@ def analyze_number(
     KeyboardInterrupt
         If Ctrl-C comes before the columns are partitioned, or twice within two seconds.
     """
-    from damier.fit.averaged import Evidence, best_evidence
-    from damier.fit.naive_bayes_regression import evidence_for_number, weighted_regression
+    from damier.fit.averaged import Evidence
+    from damier.fit.naive_bayes_regression import (
+        evidence_for_number,
+        evidence_of_partitions,
+        weighted_regression,
+    )
     from damier.fit.number_evaluation import cross_validated_number
     from damier.fit.numeric_target import order_target
     from damier.fit.regression_grids import fit_regression_grid
@@ -110,7 +114,7 @@ def analyze_number(
         if partitions_of_all is None:
             evidence = evidence_for_number(column, ordered, short_bounds=True)
         else:
-            evidence = (best_evidence((partitions_of_all[column.name],)),)
+            evidence = evidence_of_partitions([partitions_of_all[column.name]], column, ordered)
         statistics = describe_column(column)
         odd = oddity(column, target, evidence[0].variable.partition, statistics)
         return evidence, {"statistics": statistics, "odd": odd}
