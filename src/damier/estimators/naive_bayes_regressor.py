@@ -109,10 +109,10 @@ class NaiveBayesRegressor(WithSummary, TableRegressor):
 
     The chance of a high target rises along a column, steeply where a cut is certain.
 
-    >>> curve = regressor.partitions_["s5"].posterior(backend="dict")
-    >>> high = curve["share ]201.0, +inf["]
+    >>> partition = regressor.partitions_["s5"]
+    >>> high = partition.posterior(backend="dict")[f"share {partition.classes[-1]}"]
     >>> round(high[0], 2), round(high[-1], 2)
-    (0.02, 0.6)
+    (0.02, 0.64)
     """
 
     _accepts_sparse = True
