@@ -563,7 +563,7 @@ def averaging(record: Record, options: argparse.Namespace) -> None:
         rows,
         "CRPS is relative to that of the training targets. The log score is the negative log predictive "
         "density on the rank, less log N. Lower is better; 90% intervals should cover 0.9. Means of the RMSE "
-        "are relative to that of the best partitions.",
+        "are relative to that of the best partitions. Older tables on this page are of the best partitions.",
     )
 
 

@@ -114,7 +114,7 @@ class TargetEvidence(PartitionEvidence):
         for partition, part, held in zip(self.partitions, self._refinement[1], evidence, strict=True):
             interval = np.searchsorted(partition.target_bounds or (), typical, side="left")
             ratios.append(held[:, interval][part])
-        mean = ratios[0] if len(ratios) == 1 else np.log(np.mean(np.exp(ratios), axis=0))
+        mean = np.logaddexp.reduce(ratios, axis=0) - math.log(len(ratios))
         return np.vstack([mean, np.zeros((1, len(typical)))])
 
     def scores(self, typical: FloatArray) -> FloatArray:
