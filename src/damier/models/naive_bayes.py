@@ -39,6 +39,14 @@ if TYPE_CHECKING:
 _ONE_PART = 30.0
 # Rows times classes scored at once: fits the processor's cache, and bounds the memory of a wide prediction.
 _CHUNK_CELLS = 1 << 18
+# Scores are logarithms of ratios of shares.
+_LARGEST_SCORE = 1e9
+
+
+def _check_scores(scores: FloatArray, field: str) -> None:
+    """Refuse scores that no counts lead to: with weights and added up they would leave the floats."""
+    if scores.size and np.abs(scores).max() > _LARGEST_SCORE:
+        raise FieldError(field, f"a score must lie between -{_LARGEST_SCORE:g} and {_LARGEST_SCORE:g}")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -64,6 +72,7 @@ class AveragedEvidence(Model):
     def _check(self) -> None:
         check_shape(self, "n_values", self.elements.n_parts)
         check_shape(self, "evidence", self.elements.n_parts, len(self.elements.classes))
+        _check_scores(self.evidence, "evidence")
 
     def _described(self) -> str:
         return f"{self.elements.name}: {counted(self.elements.n_parts, 'element')}"
@@ -162,6 +171,7 @@ class Adjustment(Model):
 
     def _check(self) -> None:
         check_shape(self, "scores", len(self.firsts), self.scores.shape[-1])
+        _check_scores(self.scores, "scores")
         if len(self.firsts) == 0 or self.firsts[0] != 0 or np.any(np.diff(self.firsts) < 1):
             raise FieldError("firsts", "begins with 0 and rises")
 
