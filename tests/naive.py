@@ -644,7 +644,7 @@ def adjusted_loss(base, step, target, weight, steps, firsts):
         loss += times * (math.log(sum(map(math.exp, adjusted))) - adjusted[y])
     if firsts is None:
         return loss
-    loss += 0.5 / 2 * sum(x * x for row in steps for x in row)
+    loss += 0.1 / 2 * sum(x * x for row in steps for x in row)
     for first, end in itertools.pairwise(firsts):
         for s in range(first + 1, end):
             loss += 2.0 / 2 * sum((a - b) ** 2 for a, b in zip(steps[s], steps[s - 1], strict=True))

@@ -234,6 +234,19 @@ def test_noise_averaged_over_all_partitions_weighs_nothing():
     assert np.mean(np.array(weights) == 0) > 0.85
 
 
+@pytest.mark.parametrize("seed", range(8))
+def test_many_columns_of_noise_weigh_nothing_beyond_those_that_were_cut(seed):
+    """Of 200 columns some have several parts by chance; those of a single part have no weight."""
+    rng = np.random.default_rng(seed)
+    X, y = rng.normal(size=(300, 200)), np.arange(300) % 2
+    classifier = NaiveBayesClassifier(pairs=None).fit(X, y)
+    cut = [partition.n_parts > 1 for partition in classifier.partitions_.values()]
+    assert np.count_nonzero(classifier.weights_) <= sum(cut) <= 2
+    X_new, y_new = rng.normal(size=(2000, 200)), np.arange(2000) % 2
+    shares = classifier.predict_proba(X_new)[np.arange(2000), y_new]
+    assert -np.log(shares).mean() < np.log(2) + 0.03
+
+
 def test_an_identifier_weighs_nothing():
     """Its values, put in the order of their classes, would say all about the rows that were fitted."""
     rng = np.random.default_rng(0)

@@ -41,7 +41,7 @@ def test_loss_and_derivatives(seed):
 @pytest.mark.parametrize("seed", range(3))
 def test_steps_are_the_optimum_of_the_literal_problem(seed):
     base, step, target, weight, firsts = random_problem(seed)
-    found = find_steps(base, step, target, weight, firsts, 1e-8, Run())
+    found = find_steps(base, step, target, weight, firsts, 1e-11, Run())
 
     def literal(flat):
         return naive.adjusted_loss(base, step, target, weight, flat.reshape(7, 3), firsts)

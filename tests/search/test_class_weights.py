@@ -7,7 +7,7 @@ from scipy.special import logsumexp, softmax
 
 from damier.search.class_weights import Rows, adjusted_weights, convex_weights, loss_and_slopes
 from damier.search.run import Run
-from damier.search.sharpness import deal, find_sharpness
+from damier.search.sharpness import deal, find_sharpness, find_sharpness_of_kinds
 
 
 def random_rows(seed, n_rows=60, n_variables=3, n_classes=3, n_parts=4):
@@ -113,9 +113,36 @@ def test_sharpness_is_the_optimum_of_the_literal_problem():
 
     best = minimize(literal, [1.0, 1.0], bounds=[(0, None)] * 2)
     found = find_sharpness(terms, log_prior, target, weight, Run())
-    np.testing.assert_allclose(found, best.x, atol=1e-3)
+    np.testing.assert_allclose(found.factors, best.x, atol=1e-3)
+    assert found.loss + ((found.factors - 1) ** 2).sum() == pytest.approx(literal(found.factors))
     # What does not hold has no part: the factor is zero, not below.
-    assert find_sharpness(-terms[:1], log_prior, target, weight, Run())[0] == 0.0
+    assert find_sharpness(-terms[:1], log_prior, target, weight, Run()).factors[0] == 0.0
+
+
+@pytest.mark.parametrize("size", [1, 10**6])
+def test_a_kind_is_left_out_where_it_does_not_pay_for_its_variables(size):
+    """What the second kind gains pays for one variable, not for the choice among a million."""
+    rng = np.random.default_rng(3)
+    evidence = rng.normal(size=(3, 120, 2))
+    steps = 0.3 * rng.normal(size=(3, 120, 2))
+    told = softmax(2 * evidence[0] + 0.9 * evidence[1], axis=1)
+    target = (rng.random(120) < told[:, 1]).astype(np.int32)
+    weight, log_prior = np.ones(120), np.log([0.5, 0.5])
+
+    def best(used):
+        terms = np.concatenate([evidence[used], steps[used].sum(axis=0, keepdims=True)])
+        return find_sharpness(terms, log_prior, target, weight, Run())
+
+    used = [0, 1, 2]
+    for kind, variables in ((2, 1), (1, size), (0, 1)):
+        others = [i for i in used if i != kind]
+        if best(others).loss - best(used).loss <= 2 * np.log(1 + variables):
+            used = others
+    expected = np.zeros(4)
+    expected[[*used, 3]] = best(used).factors
+    found = find_sharpness_of_kinds(evidence, steps, np.array([1, size, 1]), log_prior, target, weight, Run())
+    np.testing.assert_allclose(found, expected)
+    assert used == ([0, 1] if size == 1 else [0])
 
 
 def test_what_many_columns_of_noise_say_is_taken_back():

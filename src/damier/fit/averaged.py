@@ -58,7 +58,7 @@ def averaged_evidence(
     best: Partition,
     weights: IntArray | None = None,
     *,
-    most: int | None = None,
+    most_elements: int | None = None,
 ) -> Evidence:
     """Average the evidence of a column over all its partitions.
 
@@ -77,8 +77,8 @@ def averaged_evidence(
         The best partition of the column.
     weights : array of shape (n_rows,), optional
         Whole frequencies of the rows.
-    most : int, optional
-        Most elements; 200 by default.
+    most_elements : int, optional
+        Elements at most, in place of 200.
 
     Returns
     -------
@@ -98,7 +98,7 @@ def averaged_evidence(
     values: Any
     values, codes = column.coded()
     n_classes = target.n_classes
-    most = max(_FEWEST_ELEMENTS, min(most or _MOST_ELEMENTS, _MOST_CELLS // n_classes))
+    most = max(_FEWEST_ELEMENTS, min(most_elements or _MOST_ELEMENTS, _MOST_CELLS // n_classes))
     counts = np.bincount(codes, weights, minlength=len(values)).astype(np.float64)
     if isinstance(column, CategoricalColumn):
         order = _by_share(codes, target, weights, len(values))

@@ -158,7 +158,7 @@ def evidence_of_partitions(
         classes = np.array(partition.classes, dtype=object)
         target = Target(interval_of.astype(np.int32)[ordered.target.codes], classes)
         averaged.append(
-            averaged_evidence(column, target, partition, ordered.axis.weights, most=_MOST_ELEMENTS)
+            averaged_evidence(column, target, partition, ordered.axis.weights, most_elements=_MOST_ELEMENTS)
         )
     return tuple(averaged)
 

@@ -19,7 +19,7 @@ from damier.search.run import Run
 # Steps of a variable at most.
 MOST_STEPS = 12
 # Prices of the squares of the steps, of the rises from one to the next, and of the change of the rise.
-_SIZE = 0.5
+_SIZE = 0.1
 _RISE = 2.0
 _BEND = 10.0
 _MOST_ITERATIONS = 50

@@ -20,13 +20,13 @@ from damier.search.adjustments import find_steps
 from damier.search.kernels import CodeArray, FloatArray, IntArray, bare_kernel
 from damier.search.minimize import minimize
 from damier.search.run import Run
-from damier.search.sharpness import deal, find_sharpness
+from damier.search.sharpness import deal, find_sharpness_of_kinds
 from damier.search.weights import build_problem, canonical_order
 
 # Price of the mean weight of a variable, in nats: a variable must be worth it, or its weight is zero.
 _PRICE = 0.5
 # Price of the squared distances between the weights of a variable and their mean.
-_SPREAD = 4.0
+_SPREAD = 32.0
 _MOST_STEPS = 200
 _ROWS_PER_CLASS = 16
 # Relative gain of a step below which the weights do not change any more to speak of.
@@ -191,7 +191,8 @@ def adjusted_weights(
         Price of the mean weight of each variable beyond that of all, in nats.
     kinds
         Kind of each variable: 0, 1, .... Weights and steps are found on four fifths of the rows too and
-        judged on the others: those of each kind, and all steps, have a factor, how much of them holds.
+        judged on the others: those of each kind, and all steps, have a factor, how much of them holds. A kind
+        that adds nothing there has none.
         Not where there are very many rows, nor without kinds.
     max_cells
         Distinct rows times classes at most, but for sixteen rows per class, without which weights per class
@@ -258,20 +259,26 @@ class _Climb(NamedTuple):
         steps: list[FloatArray | None],
         kinds: IntArray,
     ) -> Weighted:
-        """Multiply the weights of each kind, and the steps, by how much of them holds for other rows."""
+        """Multiply the weights of each kind, and the steps, by how much of them holds for other rows.
+
+        A kind that adds nothing there has the weight zero.
+        """
         n_kinds, scale = int(kinds.max()) + 1, rows.weight.sum() / weight.sum()
-        terms, outside = [], []
+        evidence, added_up, outside = [], [], []
         for inside in deal(rows.target, weight, _FOLDS):
             found, added = self.solve(rows.take((weight - inside) * scale), weights, _LEAST_FOLD_GAIN)
             held_out = rows.take(inside * scale)
-            of_kinds = [np.where((kinds == kind)[:, np.newaxis], found, 0.0) for kind in range(n_kinds)]
-            judged = [_judged(held_out, self.log_prior, held) - self.log_prior for held in of_kinds]
-            terms.append(np.stack([*judged, self._added(held_out, added)]))
+            of_kinds = [kinds == kind for kind in range(n_kinds)]
+            weighted = [np.where(of_kind[:, np.newaxis], found, 0.0) for of_kind in of_kinds]
+            evidence.append([_judged(held_out, self.log_prior, held) - self.log_prior for held in weighted])
+            added_up.append([self._added(held_out, added, of_kind) for of_kind in of_kinds])
             outside.append(held_out)
             if self.run.stopped:
                 return Weighted(weights, steps)
-        factors = find_sharpness(
-            np.concatenate(terms, axis=1),
+        factors = find_sharpness_of_kinds(
+            np.concatenate(evidence, axis=1),
+            np.concatenate(added_up, axis=1),
+            np.bincount(kinds),
             self.log_prior,
             np.concatenate([held.target for held in outside]),
             np.concatenate([held.weight for held in outside]),
@@ -343,11 +350,11 @@ class _Climb(NamedTuple):
         found: IntArray = np.append(of_parts, of_parts[-1])[rows.part[:, k] - self.first[k]]
         return found
 
-    def _added(self, rows: Rows, steps: list[FloatArray | None]) -> FloatArray:
-        """Sum of the steps of each row."""
+    def _added(self, rows: Rows, steps: list[FloatArray | None], chosen: npt.NDArray[np.bool_]) -> FloatArray:
+        """Sum of the steps of each row, of some of the variables."""
         total = np.zeros((len(rows.target), len(self.log_prior)))
         for k, held in enumerate(steps):
-            if held is not None:
+            if held is not None and chosen[k]:
                 total += held[self._step_of(rows, k)]
         return total
 

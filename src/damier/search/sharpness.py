@@ -6,14 +6,19 @@ without the rows that it is judged on, one factor per term says how much of it h
 
 from __future__ import annotations
 
-import numpy as np
+from typing import NamedTuple
 
-from damier.search.kernels import CodeArray, FloatArray
+import numpy as np
+import numpy.typing as npt
+
+from damier.search.kernels import CodeArray, FloatArray, IntArray
 from damier.search.minimize import minimize
 from damier.search.run import Run
 
 # Price of the squared distance of a factor from one: few rows do not move it far.
 _DISTANCE = 2.0
+# Price of a kind, times the logarithm of one more than its variables.
+_CHOICE = 2.0
 _MOST_STEPS = 50
 _LEAST_GAIN = 1e-9
 
@@ -49,9 +54,16 @@ def deal(target: CodeArray, weight: FloatArray, n_folds: int) -> FloatArray:
     return dealt
 
 
+class Sharpness(NamedTuple):
+    """Factors of terms, zero or more, and minus the log-likelihood of the classes with them."""
+
+    factors: FloatArray
+    loss: float
+
+
 def find_sharpness(
     terms: FloatArray, log_prior: FloatArray, target: CodeArray, weight: FloatArray, run: Run
-) -> FloatArray:
+) -> Sharpness:
     """Find the factors of terms that make the classes of the rows most probable.
 
     Parameters
@@ -67,13 +79,13 @@ def find_sharpness(
 
     Returns
     -------
-    array of shape (n_terms,)
-        Zero or more; one where the rows do not say otherwise.
+    Sharpness
+        Factors are one where the rows do not say otherwise.
     """
     rows = np.arange(target.size)
     own = (terms[:, rows, target] * weight).sum(axis=1)
 
-    def cost(factors: FloatArray) -> tuple[float, FloatArray]:
+    def loss_and_slopes(factors: FloatArray) -> tuple[float, FloatArray]:
         scores = log_prior + np.tensordot(factors, terms, axes=1)
         scores -= scores.max(axis=1, keepdims=True)
         of_row = scores[rows, target]
@@ -81,10 +93,60 @@ def find_sharpness(
         total = shares.sum(axis=1, keepdims=True)
         shares *= weight[:, np.newaxis] / total
         loss = float(weight @ (np.log(total[:, 0]) - of_row))
-        slopes = np.tensordot(terms, shares, axes=2) - own
+        return loss, np.tensordot(terms, shares, axes=2) - own
+
+    def cost(factors: FloatArray) -> tuple[float, FloatArray]:
+        loss, slopes = loss_and_slopes(factors)
         away = factors - 1
         return loss + _DISTANCE / 2 * float(away @ away), slopes + _DISTANCE * away
 
-    return minimize(
+    factors = minimize(
         cost, np.ones(len(terms)), most_steps=_MOST_STEPS, least_gain=_LEAST_GAIN, positive=True, run=run
     )
+    return Sharpness(factors, loss_and_slopes(factors)[0])
+
+
+def find_sharpness_of_kinds(
+    kinds: FloatArray,
+    steps: FloatArray,
+    sizes: IntArray,
+    log_prior: FloatArray,
+    target: CodeArray,
+    weight: FloatArray,
+    run: Run,
+) -> FloatArray:
+    """Find one factor per kind of variables and one for their steps; a kind that does not pay has zero.
+
+    A kind of m variables pays if leaving it out, with its steps, loses more than 2 log(1 + m): of many that
+    say nothing, some seem to inform by chance.
+
+    Parameters
+    ----------
+    kinds, steps
+        Scores of each kind, row and class: of the weighted evidence, and of the steps.
+    sizes
+        Number of variables of each kind. The kinds are tried from the last to the first.
+    log_prior, target, weight, run
+        As in `find_sharpness`.
+
+    Returns
+    -------
+    array of shape (n_kinds + 1,)
+        The last factor is that of the steps.
+    """
+
+    def sharpness(used: npt.NDArray[np.bool_]) -> Sharpness:
+        terms = np.concatenate([kinds[used], steps[used].sum(axis=0, keepdims=True)])
+        return find_sharpness(terms, log_prior, target, weight, run)
+
+    used = np.ones(len(kinds), bool)
+    held = sharpness(used)
+    for kind in range(len(kinds))[::-1]:
+        others = used.copy()
+        others[kind] = False
+        without = sharpness(others)
+        if without.loss - held.loss <= _CHOICE * np.log1p(sizes[kind]):
+            used, held = others, without
+    found = np.zeros(len(kinds) + 1)
+    found[np.append(used, True)] = held.factors
+    return found
