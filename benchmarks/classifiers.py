@@ -7,45 +7,41 @@
 ``folds`` cross-validates our models in five folds. ``split`` fits ours, those of scikit-learn and explainable
 boosting machines to four fifths of each table, 1,000 rows at most: three times where fewer than 1,000 rows
 are held out, else once. A fit that takes more than three CPU minutes is ended, and the table left out of
-the means. ``prototype`` and ``speed`` measure what has a bound of its own. How naive Bayes averages evidence,
-the penalties of its weights and steps, their sharpness, its pairs, and the rows that draw small cells were
-chosen on the tables of `CHOSEN_ON`, which are not among those reported.
+the means. ``prototype``, ``speed`` and ``noise`` measure what has a bound of its own. How naive Bayes
+averages evidence, the penalties of its weights and steps, their sharpness, its pairs, and the rows that draw
+small cells were chosen on the tables of `CHOSEN_ON`, which are not among those reported.
 """
 
 from __future__ import annotations
 
 import argparse
 import importlib.util
-import json
-import signal
-import time
-import warnings
-from collections.abc import Callable, Collection, Iterable, Iterator
-from contextlib import contextmanager
-from pathlib import Path
-from typing import Any, NamedTuple
+from collections.abc import Callable, Collection
+from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy.optimize import minimize_scalar
-from scipy.special import logsumexp
 from sklearn.compose import make_column_selector, make_column_transformer
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
-from sklearn.metrics import roc_auc_score
-from sklearn.model_selection import StratifiedKFold, train_test_split
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, OrdinalEncoder, StandardScaler
 
-from benchmarks.datasets import load
+from benchmarks.judging import (
+    LONGEST_FIT,
+    MANY_ROWS,
+    MEASURES,
+    SPLITS,
+    Partial,
+    Scores,
+    folds,
+    rows_of,
+    splits_of,
+)
+from benchmarks.naive_bayes_bounds import measure_noise, measure_speed
 from benchmarks.records import Record, run
 from damier import DataGridClassifier, DataGridEnsembleClassifier, LinfClassifier, NaiveBayesClassifier
-from damier.fit.averaged import averaged_evidence
-from damier.fit.naive_bayes import weight_variables
-from damier.fit.partitions import partition_column
-from damier.intake import read_table, read_target
-from damier.search.run import Run
 
 CHOSEN_ON = [
     *("bupa", "crx", "hepatitis", "iris", "breast", "spect"),
@@ -72,15 +68,8 @@ PROTOTYPE = {
     "heart": 0.397,
     "wine": 0.114,
 }
-MEASURES = ("accuracy", "AUC", "log-loss", "Brier", "fit s", "predict s", "log-loss, best power in hindsight")
-
-
 # Bags of explainable boosting machines, in place of 14: a fit takes a third of the time.
 BAGS = 4
-# CPU seconds of a fit at most.
-LONGEST_FIT = 180.0
-# Splits of a table, and rows held out above which one is enough.
-SPLITS, MANY_ROWS = 3, 1000
 
 
 def _without_missing_words(X: pd.DataFrame) -> pd.DataFrame:
@@ -133,141 +122,11 @@ OURS = [name for name in MODELS if name.startswith(("naive Bayes", "grid", "LINF
 ONCE = ("LINF", *(name for name in MODELS if name not in OURS))
 
 
-class Scores(NamedTuple):
-    """What a model reaches on the rows held out, and its CPU seconds; in the order of `MEASURES`."""
-
-    accuracy: float
-    auc: float
-    log_loss: float
-    brier: float
-    fit: float
-    predict: float
-    hindsight: float
-
-
-Split = tuple[np.ndarray, np.ndarray]
-
-
-def folds(codes: np.ndarray, seed: int) -> list[Split]:
-    """Five folds: rows fitted, rows held out."""
-    return list(StratifiedKFold(5, shuffle=True, random_state=seed).split(codes, codes))
-
-
-def splits_of(codes: np.ndarray, fitted: int) -> list[Split]:
-    """Four fifths of the rows to fit, ``fitted`` at most; the others held out. More splits of few rows."""
-    share = min(0.8, fitted / len(codes))
-    found = []
-    for seed in range(SPLITS):
-        train, test = train_test_split(
-            np.arange(len(codes)), train_size=share, random_state=seed, stratify=codes
-        )
-        found.append((np.sort(train), np.sort(test)))
-    return found[: 1 if len(found[0][1]) >= MANY_ROWS else SPLITS]
-
-
-@contextmanager
-def cpu_limit(seconds: float) -> Iterator[None]:
-    """Raise a `TimeoutError` once the block has used so many CPU seconds."""
-
-    def end(*_: object) -> None:
-        raise TimeoutError
-
-    before = signal.signal(signal.SIGPROF, end)
-    signal.setitimer(signal.ITIMER_PROF, seconds)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_PROF, 0.0)
-        signal.signal(signal.SIGPROF, before)
-
-
-def judge(make: Callable[[], Any], X: pd.DataFrame, y: np.ndarray, splits: Iterable[Split]) -> Scores:
-    """Fit a model to the rows of each split, and score all rows that are held out."""
-    classes, codes = np.unique(y, return_inverse=True)
-    found, rows, fit, predict = [], [], [], []
-    for train, test in splits:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            start = time.process_time()
-            with cpu_limit(LONGEST_FIT):
-                model = make().fit(X.iloc[train], y[train])
-            fit.append(time.process_time() - start)
-            start = time.process_time()
-            shares = model.predict_proba(X.iloc[test])
-            predict.append(time.process_time() - start)
-        proba = np.zeros((len(test), len(classes)))
-        proba[:, np.searchsorted(classes, model.classes_)] = shares
-        found.append(proba)
-        rows.append(test)
-    proba, codes = np.vstack(found), codes[np.concatenate(rows)]
-    own = proba[np.arange(len(codes)), codes]
-    hit = np.zeros(proba.shape)
-    hit[np.arange(len(codes)), codes] = 1.0
-    met = np.flatnonzero(hit.any(axis=0))
-    areas = roc_auc_score(hit[:, met], proba[:, met], average=None)
-    return Scores(
-        accuracy=float((proba.argmax(axis=1) == codes).mean()),
-        auc=float(np.average(areas, weights=hit[:, met].sum(axis=0))),
-        # A probability of zero costs as one row in all would: infinity would hide everything else.
-        log_loss=float(-np.log(np.maximum(own, 0.5 / len(y))).mean()),
-        brier=float(((proba - hit) ** 2).sum(axis=1).mean()),
-        fit=float(np.mean(fit)),
-        predict=float(np.mean(predict)),
-        hindsight=_hindsight(proba, codes),
-    )
-
-
-def _hindsight(proba: np.ndarray, codes: np.ndarray) -> float:
-    """Log-loss of the probabilities raised to the power that suits the rows held out best."""
-    logs = np.log(np.maximum(proba, 0.5 / len(codes)))
-    rows = np.arange(len(codes))
-
-    def loss(power: float) -> float:
-        return float((logsumexp(power * logs, axis=1) - power * logs[rows, codes]).mean())
-
-    return float(minimize_scalar(loss, bounds=(0.1, 20.0), method="bounded").fun)
-
-
-def _rows(name: str, most: int, seed: int) -> tuple[pd.DataFrame, np.ndarray]:
-    """Load a table; of a larger one draw some rows, and leave out classes with fewer than five of them."""
-    data = load(name)
-    X, y = data.X.reset_index(drop=True), np.asarray(data.y)
-    if len(y) > most:
-        kept = np.sort(np.random.default_rng(seed).permutation(len(y))[:most])
-        X, y = X.iloc[kept].reset_index(drop=True), y[kept]
-    values, which, sizes = np.unique(y.astype(str), return_inverse=True, return_counts=True)
-    kept = np.flatnonzero(sizes[which] >= 5)
-    return X.iloc[kept].reset_index(drop=True), values[which][kept]
-
-
-class Partial:
-    """Scores measured already, in a file: a run that was ended goes on where it was."""
-
-    def __init__(self, path: str | None) -> None:
-        self._path = None if path is None else Path(path)
-        exists = self._path is not None and self._path.exists()
-        self._held = json.loads(self._path.read_text(encoding="utf-8")) if exists and self._path else {}
-
-    def judge(
-        self, key: str, make: Callable[[], Any], X: pd.DataFrame, y: np.ndarray, splits: Iterable[Split]
-    ) -> Scores | None:
-        """Return the scores kept under a key, or measure and keep them; None of a fit that took too long."""
-        if key not in self._held:
-            try:
-                self._held[key] = judge(make, X, y, splits)
-            except TimeoutError:
-                self._held[key] = None
-            if self._path is not None:
-                self._path.write_text(json.dumps(self._held, indent=1), encoding="utf-8")
-        kept = self._held[key]
-        return None if kept is None else Scores(*kept)
-
-
 def _models(options: argparse.Namespace, left_out: Collection[str] = ()) -> dict[str, Callable[[], Any]]:
     chosen = [n for n in MODELS if n in options.models] if options.models else list(MODELS)
     chosen = [name for name in chosen if name not in left_out]
     # Kernels are loaded before time is measured.
-    X, y = _rows("iris", 150, 0)
+    X, y = rows_of("iris", 150, 0)
     for name in chosen:
         if name in OURS:
             MODELS[name]().fit(X, y)
@@ -279,7 +138,7 @@ def compare_in_folds(record: Record, options: argparse.Namespace) -> None:
     models, partial = _models(options, left_out=ONCE), Partial(options.partial)
     found: dict[str, dict[str, Scores]] = {}
     for name in options.tables or TABLES:
-        X, y = _rows(name, options.rows, 0)
+        X, y = rows_of(name, options.rows, 0)
         codes = np.unique(y, return_inverse=True)[1]
         for model, make in models.items():
             of_seeds = [
@@ -305,7 +164,7 @@ def compare_on_splits(record: Record, options: argparse.Namespace) -> None:
         del models["explainable boosting"]
     found: dict[str, dict[str, Scores | None]] = {}
     for name in options.tables or TABLES:
-        X, y = _rows(name, 5 * options.fitted, 0)
+        X, y = rows_of(name, 5 * options.fitted, 0)
         splits = splits_of(np.unique(y, return_inverse=True)[1], options.fitted)
         found[name] = dict.fromkeys(models)
         for model, make in models.items():
@@ -337,7 +196,7 @@ def compare_with_prototype(record: Record, options: argparse.Namespace) -> None:
     _models(argparse.Namespace(models=["naive Bayes"]))
     partial, losses = Partial(options.partial), []
     for name, before in PROTOTYPE.items():
-        X, y = _rows(name, 10_000, 0)
+        X, y = rows_of(name, 10_000, 0)
         splits = folds(np.unique(y, return_inverse=True)[1], 0)
         scores = partial.judge(f"all/{name}", MODELS["naive Bayes"], X, y, splits)
         losses.append(scores.log_loss)
@@ -346,38 +205,6 @@ def compare_with_prototype(record: Record, options: argparse.Namespace) -> None:
         )
     means = [f"{np.mean(losses):.3f}", f"{np.mean(list(PROTOTYPE.values())):.3f}"]
     record.row(title, ["table", "naive Bayes", "prototype"], ["mean", *means])
-    record.close(title)
-
-
-def measure_speed(record: Record, options: argparse.Namespace) -> None:  # noqa: ARG001
-    """Measure the averages of one long column, and the weights of many classes."""
-    title = "Speed: CPU seconds"
-    rng = np.random.default_rng(0)
-
-    def cpu(call: Callable[[], Any]) -> tuple[float, Any]:
-        start = time.process_time()
-        result = call()
-        return time.process_time() - start, result
-
-    for n_rows in (1_000, 1_000_000):  # the first one loads the kernels
-        x = rng.normal(size=n_rows)
-        target = read_target(rng.random(n_rows) < 1 / (1 + np.exp(-2 * np.sin(3 * x))))
-        column = read_table({"x": x}).columns[0]
-        search, best = cpu(lambda c=column, t=target: partition_column(c, t))  # type: ignore[misc]
-        curve, _ = cpu(lambda c=column, t=target, b=best: averaged_evidence(c, t, b))  # type: ignore[misc]
-    record.figure(
-        title,
-        "1,000,000 rows, one column: averaged curve",
-        f"{curve:.2f}",
-        f"{search:.2f}, its best intervals",
-    )
-    for n_rows in (500, 80_000):
-        y = rng.integers(0, 24, n_rows)
-        X = rng.normal(size=(n_rows, 16)) + rng.normal(size=(24, 16))[y]
-        table, target = read_table(X), read_target(y)
-        found = [averaged_evidence(c, target, partition_column(c, target)) for c in table.columns]
-        seconds, _ = cpu(lambda f=found, t=table, y=target: weight_variables(f, t, y, run=Run()))  # type: ignore[misc]
-    record.figure(title, "80,000 rows, 16 columns, 24 classes: weights", f"{seconds:.2f}")
     record.close(title)
 
 
@@ -436,6 +263,7 @@ if __name__ == "__main__":
             "split": compare_on_splits,
             "prototype": compare_with_prototype,
             "speed": measure_speed,
+            "noise": measure_noise,
         },
         ARGUMENTS,
     )
