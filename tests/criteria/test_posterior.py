@@ -153,3 +153,15 @@ def test_elements_put_together_lose_little():
 def test_refuses_what_is_not_counts():
     with pytest.raises(ValueError, match="counts"):
         interval_posterior([[0.5, 1.0]])
+
+
+@pytest.mark.filterwarnings("error")
+def test_hundreds_of_parts_of_ten_million_rows():
+    """Where each cut stands for thousands, sums over hundreds of parts stay between the floats."""
+    rng = np.random.default_rng(0)
+    n_values = np.where(np.arange(400) % 2, 50_000, rng.integers(10, 50_000, 400))
+    x = np.cumsum(n_values) / n_values.sum() * 6 - 3
+    ones = np.round(n_values / (1 + np.exp(-2 * np.sin(6 * x)))).astype(np.int64)
+    counts = np.stack([n_values - ones, ones], axis=1)
+    found = posterior_of_elements(counts, n_values, ordered=True, informs=True)
+    np.testing.assert_allclose(found.shares[:, 1], ones / n_values, atol=0.02)

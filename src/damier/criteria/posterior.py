@@ -93,7 +93,6 @@ def interval_posterior(counts: Any, prices: Any = None, stands_for: Any = None) 
     if stands_for is not None:
         weight = np.log(np.asarray(stands_for, np.float64))
         gain[:, 1:n_elements] += weight
-        each -= float(weight.mean())
     kernel = _scaled(gain, each)
     to_end, from_start, chances = _forward_and_backward(kernel, each * np.arange(1, size.size + 1) - size)
     held = kernel * (from_start.T @ to_end)  # the probability that ]a, b] is a part
