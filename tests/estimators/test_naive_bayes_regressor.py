@@ -270,7 +270,7 @@ def test_convex_weights_are_the_best_for_rows_judged_without_themselves(evidence
             scores += w * evidence
         loss = (np.log(np.exp(scores).sum(axis=1)) - scores[np.arange(300), target]).sum()
         mean = weights.mean(axis=1, keepdims=True)
-        return loss + 0.5 * mean.sum() + 2.0 * ((weights - mean) ** 2).sum()
+        return loss + 0.5 * mean.sum() + 16.0 * ((weights - mean) ** 2).sum()
 
     least = cost(weights)
     rng = np.random.default_rng(0)

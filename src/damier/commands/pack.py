@@ -20,7 +20,8 @@ LEVELS_VARIABLE = "DAMIER_COMPILED_LEVELS"
 
 
 def main(folder: Path) -> None:
-    """Write one file per level into a folder."""
+    """Write one file per level into a folder, which is made where there is none."""
+    folder.mkdir(parents=True, exist_ok=True)
     packaged.stamp()  # now: sources that change meanwhile are not those compiled here
     asked = os.environ.get(LEVELS_VARIABLE)
     for level in packaged.levels() if asked is None else asked.split(","):
