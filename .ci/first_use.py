@@ -90,7 +90,7 @@ def settings():
                 "FROM range(150_000) t(i)"
             )
             yield f"{name}, counted, {n_classes}", estimator(memory_limit="1MB").fit(table, "y")
-        for given in ({"pairs": "auto"}, {"averaging": "compression"}, {"averaging": None}):
+        for given in ({"averaging": "compression"}, {"averaging": None}):
             yield f"{given}, {n_classes}", damier.NaiveBayesClassifier(**given).fit(X, y)
     number = duckdb.sql(
         "SELECT (h % 9973)::DOUBLE AS x, (h % 7)::VARCHAR AS c, 1 + i % 2 AS w, "

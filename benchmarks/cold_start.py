@@ -41,7 +41,6 @@ NAMES = (
     "MODLGrouper",
     "MODLGrouper number",
     "NaiveBayesClassifier",
-    "NaiveBayesClassifier pairs",
     "NaiveBayesRegressor",
     "DataGridClassifier",
     "DataGridEnsembleClassifier",
@@ -52,7 +51,7 @@ NAMES = (
     "BallPartitionClassifier",
     "LinfClassifier",
 )
-WORDS = {"number": ", numeric target", "pairs": ', pairs="auto"', "": ""}
+WORDS = {"number": ", numeric target", "": ""}
 
 FIRST_FIT = r"""
 import sys, time, warnings
@@ -61,7 +60,7 @@ import sklearn.base, sklearn.linear_model, sklearn.model_selection, numba  # not
 import damier
 import damier.search.kernels
 name, _, how = sys.argv[1].partition(" ")
-estimator = getattr(damier, name)(**({"pairs": "auto"} if how == "pairs" else {}))
+estimator = getattr(damier, name)()
 rng = np.random.default_rng(0)
 y = rng.integers(0, 2, 300)
 X = {"size": rng.normal(y, 1.0), "age": rng.integers(0, 60, 300) + 9.0 * y, "noise": rng.normal(size=300)}
@@ -96,10 +95,10 @@ y = rng.integers(0, 3, 3000)
 X = {f"n{j}": rng.normal(size=3000) + y * (j % 3 == 0) * 0.8 for j in range(10)}
 for j in range(4):
     X[f"c{j}"] = np.where(rng.random(3000) < 0.4 + 0.1 * j, y, rng.integers(0, 8, 3000)).astype(str)
-name, _, how = sys.argv[1].partition(" ")
+name = sys.argv[1]
 if name.endswith("Regressor"):
     y = y + rng.normal(size=3000)
-save(getattr(damier, name)(**({"pairs": "auto"} if how == "pairs" else {})).fit(X, y), sys.argv[2])
+save(getattr(damier, name)().fit(X, y), sys.argv[2])
 """
 
 ROWS = r"""
@@ -306,7 +305,6 @@ def rows(record: Record, options: argparse.Namespace) -> None:  # noqa: ARG001
     columns = ("model", "load, imports counted", "microseconds per row", "as a table of one row")
     names = (
         "NaiveBayesClassifier",
-        "NaiveBayesClassifier pairs",
         "NaiveBayesRegressor",
         "DataGridClassifier",
         "DataGridEnsembleClassifier",
@@ -319,9 +317,7 @@ def rows(record: Record, options: argparse.Namespace) -> None:  # noqa: ARG001
             path = str(Path(folder, f"{name}.json"))
             spend(["-c", SAVE, name, path])
             loaded, each, table = json.loads(spend(["-c", ROWS, path])[2])
-            what, _, how = name.partition(" ")
-            cells = [what + WORDS[how], loaded, round(1e6 * each), round(1e6 * table)]
-            record.row(title, columns, cells)
+            record.row(title, columns, [name, loaded, round(1e6 * each), round(1e6 * table)])
     record.close(
         title,
         note="14 columns, 3 classes, 3,000 training rows. Loading is in CPU seconds; importing NumPy alone "
