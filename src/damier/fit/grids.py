@@ -443,7 +443,7 @@ def interactions(
     """Measure of each pair, without a search, how much classes differ from cell to cell."""
     from damier.search.grid.search import equal_cuts, interaction_of_cuts
 
-    cuts = [equal_cuts(axis) for axis in axes]
+    cuts = [equal_cuts(axis, classes, n_classes) for axis in axes]
     return [interaction_of_cuts(cuts[a], cuts[b], classes, n_classes) for a, b in pairs]
 
 

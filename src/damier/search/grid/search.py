@@ -279,6 +279,18 @@ def search_alone(axis: AxisCodes, classes: CodeArray, n_classes: int) -> Alone:
     return partition_alone(axis.codes, axis.n_values, classes, n_classes, penalty, ordered=ordered)
 
 
+class EqualCut(NamedTuple):
+    """A variable cut into parts of about as many rows."""
+
+    parts: IntArray
+    """Part of each row."""
+    n_parts: int
+    log_likelihood: float
+    """Of the classes, given the parts."""
+    gain: float
+    """What the parts add to the log-likelihood of the classes."""
+
+
 def interaction(first: AxisCodes, second: AxisCodes, classes: CodeArray, n_classes: int) -> float:
     """Measure, without a search, how much classes differ from cell to cell of two variables.
 
@@ -286,36 +298,36 @@ def interaction(first: AxisCodes, second: AxisCodes, classes: CodeArray, n_class
     the classes beyond the parts of each variable is compared with what they would by chance (the likelihood
     ratio, in standard deviations); the largest is returned.
     """
-    return interaction_of_cuts(equal_cuts(first), equal_cuts(second), classes, n_classes)
+    x, y = (equal_cuts(axis, classes, n_classes) for axis in (first, second))
+    return interaction_of_cuts(x, y, classes, n_classes)
 
 
 def interaction_of_cuts(
-    first: Sequence[IntArray], second: Sequence[IntArray], classes: CodeArray, n_classes: int
+    first: Sequence[EqualCut], second: Sequence[EqualCut], classes: CodeArray, n_classes: int
 ) -> float:
     """Measure `interaction` for variables that are cut already, by `equal_cuts`."""
     most = -math.inf
     for x, y in zip(first, second, strict=True):
-        n_x, n_y = int(x.max()) + 1, int(y.max()) + 1
-        cells = np.bincount((x * n_y + y) * n_classes + classes, minlength=n_x * n_y * n_classes)
-        counts = cells.reshape(n_x, n_y, n_classes)
-        freedom = (n_x - 1) * (n_y - 1) * (n_classes - 1)
+        freedom = (x.n_parts - 1) * (y.n_parts - 1) * (n_classes - 1)
         if freedom == 0:
             continue
-        by_x, by_y, whole = counts.sum(axis=1), counts.sum(axis=0), counts.sum(axis=(0, 1))
-        beyond = (
-            _log_likelihood(counts) - _log_likelihood(by_x) - _log_likelihood(by_y) + _log_likelihood(whole)
-        )
+        cells = _log_likelihood(x.parts * y.n_parts + y.parts, x.n_parts * y.n_parts, classes, n_classes)
+        beyond = cells - x.log_likelihood - y.gain
         most = max(most, (2.0 * beyond - freedom) / math.sqrt(2.0 * freedom))
     return most
 
 
-def equal_cuts(axis: AxisCodes) -> list[IntArray]:
+def equal_cuts(axis: AxisCodes, classes: CodeArray, n_classes: int) -> list[EqualCut]:
     """Cut a variable into parts of as many rows, once for each number of parts that has rows enough."""
-    return [
-        _equal_parts(axis, n_bins)
-        for n_bins in _BINS
-        if n_bins == _BINS[0] or len(axis.codes) >= _ROWS_PER_CELL * n_bins * n_bins
-    ]
+    none = _log_likelihood(np.zeros(len(classes), np.int64), 1, classes, n_classes)
+    cuts = []
+    for n_bins in _BINS:
+        if n_bins == _BINS[0] or len(axis.codes) >= _ROWS_PER_CELL * n_bins * n_bins:
+            parts = _equal_parts(axis, n_bins)
+            n_parts = int(parts.max()) + 1
+            found = _log_likelihood(parts, n_parts, classes, n_classes)
+            cuts.append(EqualCut(parts, n_parts, found, found - none))
+    return cuts
 
 
 def _equal_parts(axis: AxisCodes, n_bins: int) -> IntArray:
@@ -326,11 +338,11 @@ def _equal_parts(axis: AxisCodes, n_bins: int) -> IntArray:
     return parts.astype(np.int64)[axis.codes]
 
 
-def _log_likelihood(counts: IntArray) -> float:
-    """Log-likelihood of the classes, the last axis, given the cells."""
-    totals = counts.sum(axis=-1)
-    logs = np.log(np.maximum(counts, 1)).ravel() @ counts.ravel()
-    return float(logs - np.log(np.maximum(totals, 1)).ravel() @ totals.ravel())
+def _log_likelihood(cell: IntArray, n_cells: int, classes: CodeArray, n_classes: int) -> float:
+    """Log-likelihood of the classes, given the cell of each row."""
+    counts = np.bincount(cell * n_classes + classes, minlength=n_cells * n_classes)
+    totals = counts.reshape(n_cells, n_classes).sum(axis=1)
+    return float(np.log(np.maximum(counts, 1)) @ counts - np.log(np.maximum(totals, 1)) @ totals)
 
 
 class FoundPair(NamedTuple):
