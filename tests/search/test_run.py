@@ -177,11 +177,21 @@ def blas_threads(monkeypatch):
     """Two threads for each library of linear algebra; returns how many they have."""
     for name in ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS"):
         monkeypatch.delenv(name, raising=False)
-    controller = ThreadpoolController().select(user_api="blas")
-    if not controller.lib_controllers:
+    libraries = ThreadpoolController().select(user_api="blas").lib_controllers
+    if not libraries:
         pytest.skip("no BLAS library that threadpoolctl knows")
-    with controller.limit(limits=2):
-        yield lambda: {library.num_threads for library in controller.lib_controllers}
+
+    def give(numbers):
+        # In a thread that ends: as long as one lives that has set them, no other can.
+        for library, number in zip(libraries, numbers, strict=True):
+            thread = threading.Thread(target=library.set_num_threads, args=(number,))
+            thread.start()
+            thread.join()
+
+    before = [library.num_threads for library in libraries]
+    give([2] * len(libraries))
+    yield lambda: {library.num_threads for library in libraries}
+    give(before)
 
 
 def test_linear_algebra_has_one_thread_inside_and_as_many_as_before_behind(blas_threads):
@@ -194,18 +204,25 @@ def test_linear_algebra_has_one_thread_inside_and_as_many_as_before_behind(blas_
     assert blas_threads() == before
 
 
-def test_searches_side_by_side_give_back_what_was_set(blas_threads):
-    before = blas_threads()
-    entered, leave = threading.Event(), threading.Event()
+@pytest.mark.parametrize("first_out", [0, 1])
+def test_searches_side_by_side_give_back_what_was_set(blas_threads, first_out):
+    before, threads, leave = blas_threads(), [], [threading.Event(), threading.Event()]
+    for event in leave:
+        entered = threading.Event()
 
-    def other():
-        Run().call(lambda: (entered.set(), leave.wait(30)))
+        def search(entered=entered, event=event):
+            entered.set()
+            event.wait(30)
 
-    thread = threading.Thread(target=other)
-    Run().call(lambda: (thread.start(), entered.wait(30)))
-    leave.set()
-    thread.join()
-    assert blas_threads() == before
+        threads.append(threading.Thread(target=Run().call, args=(search,)))
+        threads[-1].start()
+        assert entered.wait(30)
+    inside = []
+    for k in (first_out, 1 - first_out):
+        inside.append(blas_threads())
+        leave[k].set()
+        threads[k].join()
+    assert (inside, blas_threads()) == ([{1}, {1}], before)
 
 
 def test_linear_algebra_is_left_alone_where_the_environment_says_one(blas_threads, monkeypatch):

@@ -19,7 +19,7 @@ import os
 import queue
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache
@@ -308,11 +308,26 @@ class Run:
         self.stop[0] = 1
 
 
-def _one_blas_thread() -> contextlib.AbstractContextManager[Any]:
+# Limits of all runs that go on at the same time, and a lock on them.
+_limits: list[Any] = []
+_limits_lock = threading.Lock()
+
+
+@contextlib.contextmanager
+def _one_blas_thread() -> Iterator[None]:
+    """Hold linear algebra to one thread until the last of the runs that go on at the same time is over."""
     if all(os.environ.get(name) == "1" for name in _BLAS_SETTINGS):
-        return contextlib.nullcontext()
-    limit: contextlib.AbstractContextManager[Any] = _blas_libraries().limit(limits=1, user_api="blas")
-    return limit
+        yield
+        return
+    libraries = _blas_libraries()
+    with _limits_lock:
+        _limits.append(libraries.limit(limits=1).__enter__())
+    try:
+        yield
+    finally:
+        # Whichever run ends takes back the limit set last: what was there before the first returns last.
+        with _limits_lock:
+            _limits.pop().__exit__(None, None, None)
 
 
 @cache
@@ -321,7 +336,7 @@ def _blas_libraries() -> Any:
 
     import damier.criteria.special  # noqa: F401 -- loads the library that SciPy brings
 
-    return ThreadpoolController()
+    return ThreadpoolController().select(user_api="blas")
 
 
 def map_in_threads(
