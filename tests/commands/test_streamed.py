@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import _thread
 import datetime
 import os
 import signal
@@ -18,7 +19,7 @@ from typer.testing import CliRunner
 
 import damier
 from damier.cli import app
-from damier.deploy import load, save
+from damier.deploy import load, save, scoring
 from damier.intake import read_file, stream
 
 N = 3000
@@ -268,3 +269,18 @@ def test_ctrl_c_leaves_nothing_half_written(folder, tmp_path):
     assert process.returncode == 130, said
     assert "stopped before anything was written" in said
     assert [p.name for p in tmp_path.iterdir()] == ["big"]
+
+
+@pytest.mark.parametrize("name", ["out.csv", "out"])
+def test_a_second_ctrl_c_leaves_nothing_either(folder, small_batches, tmp_path, monkeypatch, name):
+    plain = scoring.answers
+
+    def interrupted(*args, **keywords):
+        for _ in range(2):
+            _thread.interrupt_main()
+            time.sleep(0.5)
+        return plain(*args, **keywords)
+
+    monkeypatch.setattr(scoring, "answers", interrupted)
+    done = run("predict", folder / "model.json", folder / "new", "-o", tmp_path / name)
+    assert (done.exit_code, list(tmp_path.iterdir())) == (130, [])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import glob
 import stat
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -142,6 +143,7 @@ def _stream(
     copied = None if keep == "*" else split_names(keep, "--keep")
     n_rows, began = 0, time.monotonic()
     run = Run()  # the main thread hears Ctrl-C: libraries written in C may lose it
+    cleaned = threading.Event()
 
     def write(rows: list[Rows], path: Path) -> None:
         with table_writer(path, raw=raw) as add:
@@ -161,19 +163,26 @@ def _stream(
                 note([f"{one.path.name}: {line}" for line in one.notes])
 
     def write_all(rows: list[Rows]) -> None:
-        if out.suffix:
-            write(rows, out)
-        else:
-            with replacing_folder(out) as partial:
-                for name, one in zip(distinct_names([p.stem for p in files]), rows, strict=True):
-                    write([one], partial / f"{name}.parquet")
-                    run.check()
+        try:
+            if out.suffix:
+                write(rows, out)
+            else:
+                with replacing_folder(out) as partial:
+                    for name, one in zip(distinct_names([p.stem for p in files]), rows, strict=True):
+                        write([one], partial / f"{name}.parquet")
+                        run.check()
+        finally:
+            cleaned.set()
 
     with data_problems(), writing(out):
         rows = [Rows(path, used, kinds, copied, options) for path in files]
         counts = [one.count() for one in rows]
         with _progress(None if None in counts else sum(filter(None, counts))) as update:
-            run.call(write_all, rows)
+            try:
+                run.call(write_all, rows)
+            except KeyboardInterrupt:
+                cleaned.wait()  # at most a batch long; a third Ctrl-C does not wait
+                raise
     _print_rows(n_rows, out, f" ({n_rows / max(time.monotonic() - began, 1e-9):,.0f} rows per second)")
 
 
