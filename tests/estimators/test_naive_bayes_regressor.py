@@ -446,6 +446,17 @@ def test_weights_of_another_number_of_intervals_are_refused(fitted):
         loads(json.dumps(plain))
 
 
+def test_averages_over_elements_of_other_values_are_refused(fitted):
+    plain = json.loads(dumps(fitted))
+    held = plain["variables"][2]
+    for name in ("partitions", "averaged"):
+        held[name] = [held[name][0], json.loads(json.dumps(held[name][0]))]
+    assert loads(json.dumps(plain)).variables[2].name == "town"
+    held["averaged"][1]["elements"]["groups"][0] = ["east"]
+    with pytest.raises(ValueError, match=r"variables\[2\]\.averaged: the elements .* same values"):
+        loads(json.dumps(plain))
+
+
 def test_summary_and_importances():
     X, y = houses()
     fitted = NaiveBayesRegressor().fit(pl.from_pandas(X), y)

@@ -32,7 +32,7 @@ class PartitionEvidence(Model):
             raise FieldError("partitions", "a variable needs at least one partition")
         first = self.partitions[0]
         for i, other in enumerate(self.partitions[1:], 1):
-            if (other.name, type(other)) != (first.name, type(first)) or _values(other) != _values(first):
+            if (other.name, type(other)) != (first.name, type(first)) or values_of(other) != values_of(first):
                 raise FieldError(f"partitions[{i}]", "the partitions averaged must be of one variable")
 
     def _described(self) -> str:
@@ -76,7 +76,7 @@ class PartitionEvidence(Model):
         return self.parts.part_of(value)
 
 
-def _values(partition: Partition) -> Any:
+def values_of(partition: Partition) -> Any:
     """Return what partitions of one variable have in common: the values, or what the numbers are."""
     if isinstance(partition, GroupPartition):
         return {value for group in partition.groups for value in group}

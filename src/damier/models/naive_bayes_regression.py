@@ -15,7 +15,7 @@ from damier.intake.frames import row_values
 from damier.intake.table import FloatArray, IntArray, Table
 from damier.models.codec import Counts, FieldError, Share, Weight, Weights, read_used
 from damier.models.encoding import check_names
-from damier.models.evidence import PartitionEvidence
+from damier.models.evidence import PartitionEvidence, values_of
 from damier.models.naive_bayes import Adjustment, AveragedEvidence
 from damier.models.notebook import bar_table, counted, level_bar
 from damier.models.partition import Partition
@@ -67,6 +67,9 @@ class TargetEvidence(PartitionEvidence):
             given = [(a.elements.name, a.elements.classes, type(a.elements)) for a in self.averaged]
             if given != [(p.name, p.classes, type(p)) for p in self.partitions]:
                 raise FieldError("averaged", "not of the variable and the target intervals of the partitions")
+            held = [values_of(a.elements) for a in self.averaged]
+            if held != held[:1] * len(held):
+                raise FieldError("averaged", "the elements of all partitions must hold the same values")
             object.__setattr__(self.partition, "_averaged", self.averaged[0])
         if self.adjustment is not None and self.adjustment.firsts[-1] >= self.parts.n_parts:
             raise FieldError("adjustment", "begins behind the last part")
