@@ -133,6 +133,22 @@ def test_naive_bayes_of_a_number(rows, evidence, room):
     assert found.summary_["gain_per_row"] is not None
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_target_intervals_that_the_sample_lacks(seed, monkeypatch):
+    monkeypatch.setitem(source_numbers.fit_source_regression.__kwdefaults__, "sample_rows", 600)
+    rng = np.random.default_rng(seed)
+    word = rng.integers(0, 3, 20_000)
+    y = rng.normal(size=20_000) + word
+    y[:8], word[:40] = 1000.0, 3
+    held = pa.table(
+        {"word": np.array(["a", "b", "c", "odd"])[word], "x": y + rng.normal(size=20_000), "y": y}
+    )
+    found = damier.NaiveBayesRegressor(memory_limit=0).fit(relation(held), "y")
+    assert found.source_.sample_rows < 800
+    predicted = found.predict(held.drop_columns("y"))
+    assert predicted[:8].min() > 100 > 10 > predicted[40:].max()
+
+
 def test_a_grid_against_a_number(rows, monkeypatch):
     monkeypatch.setitem(source_grids.fit_source_regression_grid.__kwdefaults__, "sample_rows", 4000)
     rng = np.random.default_rng(2)

@@ -12,6 +12,7 @@ import pytest
 import damier
 from damier.deploy import write_groups
 from damier.deploy.json import dumps
+from damier.fit.sources import fit_source_naive_bayes
 from damier.intake.engines.duckdb import DuckDBSource
 
 N = 90_000
@@ -146,6 +147,21 @@ def test_naive_bayes_is_weighted_on_a_sample(rows):
     assert found.source_.sample_rows == N
     assert np.allclose(found.weights_, expected.weights_, atol=0.02)
     assert np.allclose(found.predict_proba(X), expected.predict_proba(X), atol=0.02)
+
+
+@pytest.mark.parametrize("averaging", ["convex", "compression", None])
+def test_a_class_that_the_sample_lacks(averaging, monkeypatch):
+    monkeypatch.setitem(fit_source_naive_bayes.__kwdefaults__, "sample_rows", 1000)
+    rng = np.random.default_rng(1)
+    x, word = rng.random(20_000), rng.integers(0, 3, 20_000)
+    y = np.where(x + word > 1.5, "high", "low")
+    y[::10_000] = "rare"
+    held = pa.table({"x": x, "word": np.array(["a", "b", "c"])[word], "label": y})
+    found = damier.NaiveBayesClassifier(memory_limit=0, averaging=averaging).fit(relation(held), "label")
+    assert found.source_.sample_rows < 1200
+    proba = found.predict_proba(held.drop_columns("label"))
+    assert found.classes_[proba.argmax(axis=1)].tolist().count("rare") == 0
+    assert proba[np.arange(20_000), np.searchsorted(found.classes_, y)].mean() > 0.7
 
 
 def test_pairs_are_counted_on_the_sample(rows):

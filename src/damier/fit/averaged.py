@@ -72,7 +72,7 @@ def averaged_evidence(
     column : Column
         The variable.
     target : Target
-        The classes; each row has one.
+        The classes; each row has one. One that no row has counts as one of a single row.
     best : Partition
         The best partition of the column.
     weights : array of shape (n_rows,), optional
@@ -122,7 +122,7 @@ def averaged_evidence(
     posterior = posterior_of_elements(
         table, n_values, ordered=isinstance(best, IntervalPartition), informs=True
     )
-    log_prior = np.log(table.sum(axis=0) / table.sum())
+    log_prior = np.log(np.maximum(table.sum(axis=0), 1) / table.sum())
     kept = values if len(known) == len(values) else [values[i] for i in known]
     elements = partition_of_parts(
         column,
@@ -197,7 +197,7 @@ def _by_share(codes: IntArray, target: Target, weights: IntArray | None, n_value
     table = np.bincount(codes * n_classes + target.codes, weights, minlength=n_values * n_classes)
     table = table.reshape(n_values, n_classes)
     rows = table.sum(axis=1, keepdims=True)
-    frequency = table.sum(axis=0) / table.sum()
+    frequency = np.maximum(table.sum(axis=0), 1) / table.sum()
     # Shares drawn to the frequency of the class by one row, or a value of one row would be extreme.
     apart = (table + frequency) / (rows + 1) - frequency
     if n_classes > 2:

@@ -186,7 +186,8 @@ def weight_with_pairs(
     counts = np.bincount(target.codes, weights=weights, minlength=target.n_classes)
     parts = [v.apply(table.columns[k]).astype(np.int32) for k, v in zip(informing, chosen, strict=True)]
     tables, own = [v.table for v in chosen], [found[k].own for k in informing]
-    log_prior = np.log(counts / counts.sum())
+    # In a sample of a larger table a class may have no row.
+    log_prior = np.log(np.maximum(counts, 1) / counts.sum())
     price = 0.0
     taken: list[PairEvidence] = []
     adjustments: dict[int, Adjustment] = {}

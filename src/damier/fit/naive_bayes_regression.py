@@ -143,24 +143,26 @@ def evidence_of_partitions(
     partitions : sequence of Partition
         The best first.
     column, ordered
-        The rows that they were fitted to, or some of them. Where these lack a value that the partitions list,
-        and where the best is a single part, the evidence is that of the partitions themselves.
+        The rows that they were fitted to, or some of them. Where these lack a value that the partitions list
+        or all targets of an interval, and where the best is a single part, the evidence is that of the
+        partitions themselves.
     evidence
         As in :class:`damier.NaiveBayesRegressor`.
     """
     best = partitions[0]
-    met = not isinstance(best, GroupPartition) or all_met(best, column)
-    if evidence == "best" or best.n_parts == 1 or not met:
-        return tuple(best_evidence((partition,)) for partition in partitions)
-    averaged = []
+    targets = []
     for partition in partitions:
         interval_of = np.searchsorted(partition.target_bounds or (), ordered.target.distinct, side="left")
         classes = np.array(partition.classes, dtype=object)
-        target = Target(interval_of.astype(np.int32)[ordered.target.codes], classes)
-        averaged.append(
-            averaged_evidence(column, target, partition, ordered.axis.weights, most_elements=_MOST_ELEMENTS)
-        )
-    return tuple(averaged)
+        targets.append(Target(interval_of.astype(np.int32)[ordered.target.codes], classes))
+    met = not isinstance(best, GroupPartition) or all_met(best, column)
+    met = met and all(np.unique(target.codes).size == target.n_classes for target in targets)
+    if evidence == "best" or best.n_parts == 1 or not met:
+        return tuple(best_evidence((partition,)) for partition in partitions)
+    return tuple(
+        averaged_evidence(column, target, partition, ordered.axis.weights, most_elements=_MOST_ELEMENTS)
+        for target, partition in zip(targets, partitions, strict=True)
+    )
 
 
 def weighted_regression(

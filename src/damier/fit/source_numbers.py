@@ -503,8 +503,8 @@ def fit_source_regression(
 ) -> tuple[NaiveBayesRegression, FittedColumns, int | None]:
     """Partition each column of a source together with its target, then weight them on a sample of the rows.
 
-    The evidence is averaged on the sample too, if weights are asked for; a categorical column of which the
-    sample lacks a value keeps the evidence of its best partition.
+    The evidence is averaged on the sample too, if weights are asked for; a column of which the sample lacks a
+    category, or an interval of the target, keeps the evidence of its best partition.
 
     Returns
     -------
