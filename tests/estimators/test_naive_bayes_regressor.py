@@ -457,6 +457,12 @@ def test_averages_over_elements_of_other_values_are_refused(fitted):
         loads(json.dumps(plain))
 
 
+def test_a_partition_without_a_posterior_says_why(fitted):
+    assert fitted.partitions_["noise"].n_parts == 1
+    with pytest.raises(ValueError, match=r"evidence of 'noise' is not averaged .* one part has no posterior"):
+        fitted.partitions_["noise"].posterior()
+
+
 def test_summary_and_importances():
     X, y = houses()
     fitted = NaiveBayesRegressor().fit(pl.from_pandas(X), y)

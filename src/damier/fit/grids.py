@@ -184,7 +184,9 @@ def fit_pairs(
 
     Parameters
     ----------
-    table, target, partitions, effort, n_full, seed, run
+    effort : int, optional
+        The search of a pair ends after 2^effort starts in a row without success; 2 by default.
+    table, target, partitions, n_full, seed, run
         As in `find_pairs`.
 
     Returns

@@ -162,8 +162,14 @@ def find_number_pairs(
     ----------
     table, target
         The variables, two at least, and a number for each row.
-    effort, n_full, seed, short_bounds, run
-        As in `damier.fit.grids.find_pairs`. At a glance a pair is searched against four intervals.
+    effort : int, optional
+        The search of a pair ends after 2^effort starts in a row without success; 2 by default.
+    n_full : int, optional
+        How many pairs are searched in full. All of them have one start against four intervals first; then
+        come those that gained most by it, and, for a third, those whose targets differ most from cell to
+        cell. By default all are.
+    seed, short_bounds, run
+        As in `damier.fit.grids.find_pairs`.
 
     Examples
     --------

@@ -163,7 +163,7 @@ class Partition(Model):
         """Class shares along the variable, averaged over all partitions: where there is doubt, and how much.
 
         Of partitions in a naive Bayes whose evidence is averaged, as it is by default. Where the target is a
-        number, its intervals in this partition are the classes.
+        number, its intervals in this partition are the classes, and a partition of one part has no posterior.
 
         Parameters
         ----------
@@ -190,8 +190,9 @@ class Partition(Model):
         """
         if self._averaged is None:
             raise ValueError(
-                f"the partition of {self.name!r} was found alone: fit a NaiveBayesClassifier or a "
-                "NaiveBayesRegressor with evidence='posterior', its partitions_ have a posterior."
+                f"the evidence of {self.name!r} is not averaged over its partitions: fit a "
+                "NaiveBayesClassifier or a NaiveBayesRegressor with evidence='posterior'. In the latter a "
+                "partition of one part has no posterior."
             )
         return self._averaged.curve(coverage, backend)
 
