@@ -165,3 +165,16 @@ def test_hundreds_of_parts_of_ten_million_rows():
     counts = np.stack([n_values - ones, ones], axis=1)
     found = posterior_of_elements(counts, n_values, ordered=True, informs=True)
     np.testing.assert_allclose(found.shares[:, 1], ones / n_values, atol=0.02)
+
+
+@pytest.mark.parametrize("rows", [1, 2])
+def test_shares_of_noise_in_two_hundred_elements_add_up_to_one(rows):
+    """Where most partitions have nearly as many parts as there are values, no sum falls below the floats."""
+    y = np.random.default_rng(30).integers(0, 2, 200 * rows)
+    counts = np.stack([1 - y, y], axis=1).reshape(200, rows, 2).sum(axis=1)
+    found = posterior_of_elements(counts, np.ones(200, np.int64), ordered=True, informs=True)
+    np.testing.assert_allclose(found.shares.sum(axis=1), 1.0, atol=1e-9)
+    # Each element is as probable to be alone, and the cuts as probable, read from the other end.
+    other = posterior_of_elements(counts[::-1], np.ones(200, np.int64), ordered=True, informs=True)
+    np.testing.assert_allclose(found.shares, other.shares[::-1], atol=1e-9)
+    np.testing.assert_allclose(found.cuts, other.cuts[::-1], atol=1e-9)

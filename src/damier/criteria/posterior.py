@@ -160,30 +160,36 @@ def _forward_and_backward(
     to_end : array of shape (n, n_elements + 1)
         Sums over the partitions behind each place, by the number of parts before it, divided by Z.
     from_start : array of shape (n, n_elements + 1)
-        Sums over the partitions before each place into 0, 1, ... parts.
+        Sums over the partitions before each place into 0, 1, ... parts, up to a factor per number.
     chances : array of shape (n,)
         Probability of 1, 2, ... parts.
     """
     last = kernel.shape[0] - 1
     before, behind = [np.zeros(last + 1)], [np.zeros(last + 1)]
     before[0][0] = behind[0][last] = 1.0
+    # Sums over hundreds of parts may lie below the smallest float: the logarithm of a factor is kept apart.
+    factors = [0.0]
     logs: list[float] = []
     for parts in range(1, last + 1):
         before.append(before[-1] @ kernel)
         behind.append(kernel @ behind[-1])
+        largest = max(before[-1].max(), behind[-1].max()) or 1.0
+        before[-1] /= largest
+        behind[-1] /= largest
+        factors.append(factors[-1] + float(np.log(largest)))
         with np.errstate(divide="ignore"):
-            logs.append(float(np.log(before[-1][last]) + log_price[parts - 1]))
+            logs.append(float(np.log(before[-1][last]) + factors[-1] + log_price[parts - 1]))
         if parts > 3 and logs[-1] < max(logs) - _NEGLIGIBLE:
             break
     n = len(logs)
     top = max(logs)
     chances = np.exp(np.array(logs) - top)
     total = chances.sum()
-    # Where the best partition has hundreds of parts, the price of few would overflow; their sums are zero.
-    price = np.exp(np.minimum(log_price[:n] - top, 700.0)) / total
     behind_of = np.zeros((n, n))  # price of i parts before, one at hand, and k behind
     for i in range(n):
-        behind_of[i, : n - i] = price[i:]
+        price = log_price[i:n] + factors[i] + np.array(factors[: n - i]) - top
+        # Where the best partition has hundreds of parts the price of few would overflow: their sums are zero.
+        behind_of[i, : n - i] = np.exp(np.minimum(price, 700.0)) / total
     return behind_of @ np.array(behind[:n]), np.array(before[:n]), chances / total
 
 
