@@ -636,7 +636,7 @@ def number_evidence(values, target, cuts, typical, own=True):
     )
 
 
-def adjusted_loss(base, step, target, weight, steps, firsts):
+def adjusted_loss(base, step, target, weight, steps, firsts, stiffness=1.0):
     """Minus the log-likelihood of the classes; with the prices of steps, where their variables are said."""
     loss = 0.0
     for scores, held, y, times in zip(base, step, target, weight, strict=True):
@@ -644,14 +644,39 @@ def adjusted_loss(base, step, target, weight, steps, firsts):
         loss += times * (math.log(sum(map(math.exp, adjusted))) - adjusted[y])
     if firsts is None:
         return loss
-    loss += 0.1 / 2 * sum(x * x for row in steps for x in row)
+    price = 0.1 / 2 * sum(x * x for row in steps for x in row)
     for first, end in itertools.pairwise(firsts):
         for s in range(first + 1, end):
-            loss += 2.0 / 2 * sum((a - b) ** 2 for a, b in zip(steps[s], steps[s - 1], strict=True))
+            price += 2.0 / 2 * sum((a - b) ** 2 for a, b in zip(steps[s], steps[s - 1], strict=True))
         for s in range(first + 1, end - 1):
             around = zip(steps[s - 1], steps[s], steps[s + 1], strict=True)
-            loss += 10.0 / 2 * sum((a - 2 * b + c) ** 2 for a, b, c in around)
-    return loss
+            price += 10.0 / 2 * sum((a - 2 * b + c) ** 2 for a, b, c in around)
+    return loss + stiffness * price
+
+
+def averaged_over_folds(folds, find, score, log_prior, minimize):
+    """Mean over folds of the weights, and of the steps of each stiffness, each times what holds for the fold.
+
+    ``find(others)`` returns weights, and steps of each stiffness, found on some rows; ``score(n, weights)``
+    and ``score(n, steps)`` what each class of row n is given by them. A fold is a list of row, class, times.
+    """
+    found = [find([row for other in folds if other is not fold for row in other]) for fold in folds]
+    usual = [1.0] + [1 / len(found[0][1])] * len(found[0][1])
+
+    def literal(factors):
+        loss = sum(1.5 * (a - b) ** 2 for a, b in zip(factors, usual, strict=True))
+        for (weights, steps), fold in zip(found, folds, strict=True):
+            for n, y, times in fold:
+                scores = list(log_prior)
+                for factor, held in zip(factors, [weights, *steps], strict=True):
+                    scores = [s + factor * x for s, x in zip(scores, score(n, held), strict=True)]
+                loss += times * (math.log(sum(map(math.exp, scores))) - scores[y])
+        return loss
+
+    factors = minimize(literal, usual)
+    weights = sum(factors[0] * weights for weights, _ in found) / len(folds)
+    steps = sum(a * held for _, steps in found for a, held in zip(factors[1:], steps, strict=True))
+    return weights, steps / len(folds)
 
 
 def interval_posterior_deviations(counts):

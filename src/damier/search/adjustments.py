@@ -100,6 +100,8 @@ def find_steps(
     firsts: IntArray,
     least_gain: float,
     run: Run,
+    *,
+    stiffness: float = 1.0,
 ) -> FloatArray:
     """Find the steps of all variables at once.
 
@@ -117,17 +119,20 @@ def find_steps(
         Relative gain of an iteration below which the search ends.
     run
         Once it is stopped, the steps are those of the last iteration.
+    stiffness
+        Factor of the three prices.
 
     Returns
     -------
     array of shape (n_steps, n_classes)
     """
+    size, rising, bending = (stiffness * price for price in (_SIZE, _RISE, _BEND))
     n_steps, n_classes = int(firsts[-1]), base.shape[1]
     # Two, or three, neighbouring steps of one variable: 1, else 0.
     within = np.ones((n_steps - 1, 1))
     within[firsts[1:-1] - 1] = 0.0
     both = within[1:] * within[:-1]
-    scale = 1 / np.sqrt(_SIZE + 2 * _RISE + _curvature(base, step, weight, n_steps))
+    scale = 1 / np.sqrt(size + 2 * rising + _curvature(base, step, weight, n_steps))
     steps = np.empty((n_steps + 1, n_classes))
 
     def cost(flat: FloatArray) -> tuple[float, FloatArray]:
@@ -138,13 +143,13 @@ def find_steps(
         rise = np.diff(at, axis=0) * within
         bend = np.diff(rise, axis=0) * both
         loss += (
-            _SIZE / 2 * (at * at).sum() + _RISE / 2 * (rise * rise).sum() + _BEND / 2 * (bend * bend).sum()
+            size / 2 * (at * at).sum() + rising / 2 * (rise * rise).sum() + bending / 2 * (bend * bend).sum()
         )
         # Derivatives by the rises, then by the steps.
-        pull = _RISE * rise
-        pull[:-1] -= _BEND * bend
-        pull[1:] += _BEND * bend
-        slopes += _SIZE * at
+        pull = rising * rise
+        pull[:-1] -= bending * bend
+        pull[1:] += bending * bend
+        slopes += size * at
         slopes[:-1] -= pull
         slopes[1:] += pull
         return float(loss), (slopes * scale).ravel()

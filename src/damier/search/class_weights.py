@@ -35,6 +35,8 @@ _LEAST_GAIN = 1e-7
 # fewer digits than the weights.
 _LEAST_FOLD_GAIN = 1e-5
 _FOLDS = 5
+# Steps are found at several prices, those of `find_steps` times these.
+_STIFFNESSES = (0.1, 1.0, 10.0)
 # Distinct rows times variables times classes above which weights hold for other rows as they are.
 _MOST_SHARPENED = 2_000_000
 
@@ -190,16 +192,16 @@ def adjusted_weights(
     surcharge
         Price of the mean weight of each variable beyond that of all, in nats.
     kinds
-        Kind of each variable: 0, 1, .... Weights and steps are found on four fifths of the rows too and
-        judged on the others: those of each kind, and all steps, have a factor, how much of them holds. A kind
-        that adds nothing there has none.
-        Not where there are very many rows, nor without kinds.
+        Kind of each variable: 0, 1, .... Weights and steps are means over five times four fifths of the rows,
+        each judged on the others: the weights of each kind, and the steps of each of three stiffnesses, have
+        a factor, how much of them holds. A kind that adds nothing there has none.
+        Where there are very many rows, and without kinds, all rows are used once.
     max_cells
         Distinct rows times classes at most, but for sixteen rows per class, without which weights per class
         are noise; of a larger table a subset of the rows, chosen by their content and not by their order, is
         used instead.
     run
-        Once it is stopped, the weights are those of the last step.
+        Once it is stopped, the weights are those of the last step, perhaps without steps.
 
     Returns
     -------
@@ -226,9 +228,11 @@ def adjusted_weights(
     )
     price = np.full(n_variables, _PRICE) if surcharge is None else _PRICE + surcharge[order]
     climb = _Climb(problem.first, problem.log_prior, price, [steps[k] for k in order], run)
-    found, added = climb.solve(rows)
+    found = climb.weights(rows)
     if kinds is not None and not run.stopped and problem.part.size * n_classes <= _MOST_SHARPENED:
-        found, added = climb.sharpened(rows, problem.weight, found, added, kinds[order])
+        found, added = climb.sharpened(rows, problem.weight, found, kinds[order])
+    else:
+        (added,) = climb.adjusted(rows, found)
     weights = np.empty((n_variables, n_classes))
     weights[order] = found
     in_place: list[FloatArray | None] = [None] * n_variables
@@ -246,54 +250,57 @@ class _Climb(NamedTuple):
     steps: list[IntArray | None]
     run: Run
 
-    def solve(self, rows: Rows, start: FloatArray | float = 0.5, least_gain: float = _LEAST_GAIN) -> Weighted:
-        """Find the weights, from some on, then the steps."""
-        weights = self._weights(rows, start, least_gain)
-        return Weighted(weights, self._steps(rows, weights, least_gain))
+    def sharpened(self, rows: Rows, weight: FloatArray, start: FloatArray, kinds: IntArray) -> Weighted:
+        """Average over folds what is found without each, as much of it as holds for the fold.
 
-    def sharpened(
-        self,
-        rows: Rows,
-        weight: FloatArray,
-        weights: FloatArray,
-        steps: list[FloatArray | None],
-        kinds: IntArray,
-    ) -> Weighted:
-        """Multiply the weights of each kind, and the steps, by how much of them holds for other rows.
-
-        A kind that adds nothing there has the weight zero.
+        The weights of each kind have a factor, and the steps of each stiffness. A kind that adds nothing has
+        the weight zero.
         """
         n_kinds, scale = int(kinds.max()) + 1, rows.weight.sum() / weight.sum()
-        evidence, added_up, outside = [], [], []
+        of_kinds = [kinds == kind for kind in range(n_kinds)]
+        found, added, evidence, added_up, outside = [], [], [], [], []
         for inside in deal(rows.target, weight, _FOLDS):
-            found, added = self.solve(rows.take((weight - inside) * scale), weights, _LEAST_FOLD_GAIN)
+            # Counted as if they were all rows: prices are what they are for these.
+            outside_it = weight - inside
+            others = rows.take(outside_it * (rows.weight.sum() / outside_it.sum()))
             held_out = rows.take(inside * scale)
-            of_kinds = [kinds == kind for kind in range(n_kinds)]
-            weighted = [np.where(of_kind[:, np.newaxis], found, 0.0) for of_kind in of_kinds]
-            evidence.append([_judged(held_out, self.log_prior, held) - self.log_prior for held in weighted])
-            added_up.append([self._added(held_out, added, of_kind) for of_kind in of_kinds])
-            outside.append(held_out)
+            weights = self.weights(others, start, _LEAST_FOLD_GAIN)
+            steps = self.adjusted(others, weights, _LEAST_FOLD_GAIN, _STIFFNESSES)
             if self.run.stopped:
-                return Weighted(weights, steps)
+                return Weighted(start, [None] * len(kinds))
+            of_kind = [np.where(chosen[:, np.newaxis], weights, 0.0) for chosen in of_kinds]
+            evidence.append([_judged(held_out, self.log_prior, held) - self.log_prior for held in of_kind])
+            added_up.append([[self._added(held_out, held, c) for c in of_kinds] for held in steps])
+            found.append(weights)
+            added.append(steps)
+            outside.append(held_out)
         factors = find_sharpness_of_kinds(
             np.concatenate(evidence, axis=1),
-            np.concatenate(added_up, axis=1),
+            np.concatenate(added_up, axis=2),
             np.bincount(kinds),
             self.log_prior,
             np.concatenate([held.target for held in outside]),
             np.concatenate([held.weight for held in outside]),
             self.run,
         )
-        sharp = weights * factors[kinds, np.newaxis]
-        return Weighted(
-            sharp,
-            [
-                None if held is None or not of_classes.any() else held * factors[-1]
-                for held, of_classes in zip(steps, sharp, strict=True)
-            ],
-        )
+        sharp = np.mean(found, axis=0) * factors[kinds, np.newaxis]
+        mixed: list[FloatArray | None] = [None] * len(kinds)
+        for k in np.flatnonzero(sharp.any(axis=1)):
+            # A fold where the variable has no weight adds nothing to the mean.
+            held = [
+                factor * of_fold[k]
+                for of_folds in added
+                for factor, of_fold in zip(factors[n_kinds:], of_folds, strict=True)
+                if of_fold[k] is not None
+            ]
+            if held:
+                mixed[k] = np.sum(held, axis=0) / _FOLDS
+        return Weighted(sharp, mixed)
 
-    def _weights(self, rows: Rows, start: FloatArray | float, least_gain: float) -> FloatArray:
+    def weights(
+        self, rows: Rows, start: FloatArray | float = 0.5, least_gain: float = _LEAST_GAIN
+    ) -> FloatArray:
+        """Find the weights, from some on."""
         n_variables, n_classes = len(self.price), len(self.log_prior)
         variable_of = np.repeat(np.arange(n_variables), np.diff(self.first))
         weighted = np.empty((len(rows.table) + 1, n_classes))
@@ -320,9 +327,15 @@ class _Climb(NamedTuple):
         )
         return found.reshape(n_variables, n_classes)
 
-    def _steps(self, rows: Rows, weights: FloatArray, least_gain: float) -> list[FloatArray | None]:
+    def adjusted(
+        self,
+        rows: Rows,
+        weights: FloatArray,
+        least_gain: float = _LEAST_GAIN,
+        stiffnesses: tuple[float, ...] = (1.0,),
+    ) -> list[list[FloatArray | None]]:
         """Find what is added to the weighted evidence of variables that have steps and a weight."""
-        found: list[FloatArray | None] = [None] * len(self.steps)
+        found: list[list[FloatArray | None]] = [[None] * len(self.steps) for _ in stiffnesses]
         chosen = [k for k, of_parts in enumerate(self.steps) if of_parts is not None and weights[k].any()]
         if not chosen or self.run.stopped:
             return found
@@ -331,17 +344,21 @@ class _Climb(NamedTuple):
             of_parts = np.asarray(self.steps[k])
             numbers.append(firsts[-1] + self._step_of(rows, k))
             firsts.append(firsts[-1] + int(of_parts[-1]) + 1)
-        at = find_steps(
-            _judged(rows, self.log_prior, weights),
-            np.ascontiguousarray(np.stack(numbers, axis=1), np.int32),
-            rows.target,
-            rows.weight,
-            np.array(firsts),
-            least_gain / 10,
-            self.run,
-        )
-        for i, k in enumerate(chosen):
-            found[k] = at[firsts[i] : firsts[i + 1]]
+        base = _judged(rows, self.log_prior, weights)
+        step = np.ascontiguousarray(np.stack(numbers, axis=1), np.int32)
+        for held, stiffness in zip(found, stiffnesses, strict=True):
+            at = find_steps(
+                base,
+                step,
+                rows.target,
+                rows.weight,
+                np.array(firsts),
+                least_gain / 10,
+                self.run,
+                stiffness=stiffness,
+            )
+            for i, k in enumerate(chosen):
+                held[k] = at[firsts[i] : firsts[i + 1]]
         return found
 
     def _step_of(self, rows: Rows, k: int) -> IntArray:

@@ -1,7 +1,8 @@
 """How far a model fitted to most rows goes for the others: scores added up are made as sharp as they warrant.
 
 What is found on some rows fits them better than others. Of scores that are sums of a few terms, each found
-without the rows that it is judged on, one factor per term says how much of it holds.
+without the rows that it is judged on, one factor per term says how much of it holds. Terms may be several
+answers to one question, which are mixed.
 """
 
 from __future__ import annotations
@@ -15,8 +16,8 @@ from damier.search.kernels import CodeArray, FloatArray, IntArray
 from damier.search.minimize import minimize
 from damier.search.run import Run
 
-# Price of the squared distance of a factor from one: few rows do not move it far.
-_DISTANCE = 2.0
+# Price of the squared distance of a factor from where it starts: few rows do not move it far.
+_DISTANCE = 3.0
 # Price of a kind, times the root of the number of its variables: as what they seem to gain by chance varies.
 _CHOICE = 0.75
 _MOST_STEPS = 50
@@ -62,7 +63,12 @@ class Sharpness(NamedTuple):
 
 
 def find_sharpness(
-    terms: FloatArray, log_prior: FloatArray, target: CodeArray, weight: FloatArray, run: Run
+    terms: FloatArray,
+    usual: FloatArray,
+    log_prior: FloatArray,
+    target: CodeArray,
+    weight: FloatArray,
+    run: Run,
 ) -> Sharpness:
     """Find the factors of terms that make the classes of the rows most probable.
 
@@ -70,6 +76,8 @@ def find_sharpness(
     ----------
     terms
         Scores of each term, row and class, found without the row.
+    usual
+        Factor of each term where the rows do not say otherwise.
     log_prior
         Log-frequencies of the classes, which are added.
     target, weight
@@ -80,7 +88,6 @@ def find_sharpness(
     Returns
     -------
     Sharpness
-        Factors are one where the rows do not say otherwise.
     """
     rows = np.arange(target.size)
     own = (terms[:, rows, target] * weight).sum(axis=1)
@@ -97,12 +104,10 @@ def find_sharpness(
 
     def cost(factors: FloatArray) -> tuple[float, FloatArray]:
         loss, slopes = loss_and_slopes(factors)
-        away = factors - 1
+        away = factors - usual
         return loss + _DISTANCE / 2 * float(away @ away), slopes + _DISTANCE * away
 
-    factors = minimize(
-        cost, np.ones(len(terms)), most_steps=_MOST_STEPS, least_gain=_LEAST_GAIN, positive=True, run=run
-    )
+    factors = minimize(cost, usual, most_steps=_MOST_STEPS, least_gain=_LEAST_GAIN, positive=True, run=run)
     return Sharpness(factors, loss_and_slopes(factors)[0])
 
 
@@ -115,15 +120,18 @@ def find_sharpness_of_kinds(
     weight: FloatArray,
     run: Run,
 ) -> FloatArray:
-    """Find one factor per kind of variables and one for their steps; a kind that does not pay has zero.
+    """Find one factor per kind of variables, and those of their steps; a kind that does not pay has zero.
 
     A kind of m variables pays if leaving it out, with its steps, loses more than 3/4 of the root of m: of
     many that say nothing, some seem to inform by chance.
 
     Parameters
     ----------
-    kinds, steps
-        Scores of each kind, row and class: of the weighted evidence, and of the steps.
+    kinds
+        Scores of the weighted evidence of each kind, by row and class.
+    steps
+        Scores of the steps of each stiffness and kind, by row and class. The stiffnesses are mixed, at first
+        all alike.
     sizes
         Number of variables of each kind. The kinds are tried from the last to the first.
     log_prior, target, weight, run
@@ -131,13 +139,15 @@ def find_sharpness_of_kinds(
 
     Returns
     -------
-    array of shape (n_kinds + 1,)
-        The last factor is that of the steps.
+    array of shape (n_kinds + n_stiffnesses,)
+        The factors of the kinds, then those of the steps.
     """
+    n_stiffnesses = len(steps)
 
     def sharpness(used: npt.NDArray[np.bool_]) -> Sharpness:
-        terms = np.concatenate([kinds[used], steps[used].sum(axis=0, keepdims=True)])
-        return find_sharpness(terms, log_prior, target, weight, run)
+        terms = np.concatenate([kinds[used], steps[:, used].sum(axis=1)])
+        usual = np.repeat([1.0, 1.0 / n_stiffnesses], [used.sum(), n_stiffnesses])
+        return find_sharpness(terms, usual, log_prior, target, weight, run)
 
     used = np.ones(len(kinds), bool)
     held = sharpness(used)
@@ -147,6 +157,6 @@ def find_sharpness_of_kinds(
         without = sharpness(others)
         if without.loss - held.loss <= _CHOICE * np.sqrt(sizes[kind]):
             used, held = others, without
-    found = np.zeros(len(kinds) + 1)
-    found[np.append(used, True)] = held.factors
+    found = np.zeros(len(kinds) + n_stiffnesses)
+    found[np.append(used, np.ones(n_stiffnesses, bool))] = held.factors
     return found
