@@ -68,12 +68,17 @@ _TRIMMED = f"trim({{c}}, {literal(SPACES)})"
 _EXPONENT = "(?:[eE][+-]?[0-9]+)?"
 _WHOLE = "(?:0|[1-9][0-9]*)"
 _MARKS = " '\u00a0\u202f"
-_COMMA = f"[+-]?(?:[1-9][0-9]{{0,2}}(?:[.{_MARKS}][0-9]{{3}})+|{_WHOLE})?(?:,[0-9]*)?{_EXPONENT}"
-_CURRENCY = "[$€£¥]?"
-_MONEY = (
-    f"[+-]? ?{_CURRENCY} ?[+-]?(?:[1-9][0-9]{{0,2}}(?:[,{_MARKS}][0-9]{{3}})+|{_WHOLE})?(?:\\.[0-9]*)?"
-    f"{_EXPONENT} ?[$€£¥%]?"
-)
+_UNITS = "$€£¥%"
+
+
+def _amount(thousands: str, decimal: str) -> str:
+    return (
+        f"[+-]? ?[$€£¥]? ?[+-]?(?:[1-9][0-9]{{0,2}}(?:[{thousands}{_MARKS}][0-9]{{3}})+|{_WHOLE})?"
+        f"(?:[{decimal}][0-9]*)?{_EXPONENT}[ \u00a0\u202f]?[{_UNITS}]?"
+    )
+
+
+_COMMA, _MONEY = _amount(".", ","), _amount(",", ".")
 
 
 def _checked(pattern: str, number: str) -> str:
@@ -90,12 +95,12 @@ PLAIN = Reading(
 )
 COMMA = Reading(
     "number",
-    _checked(_COMMA, f"replace(translate({_TRIMMED}, {literal('.' + _MARKS)}, ''), ',', '.')"),
+    _checked(_COMMA, f"replace(translate({_TRIMMED}, {literal(_UNITS + '.' + _MARKS)}, ''), ',', '.')"),
     "with decimal commas",
 )
 MONEY = Reading(
     "number",
-    _checked(_MONEY, f"translate({_TRIMMED}, {literal('$€£¥%,' + _MARKS)}, '')"),
+    _checked(_MONEY, f"translate({_TRIMMED}, {literal(_UNITS + ',' + _MARKS)}, '')"),
     "without their marks of thousands, currency or percent",
 )
 ISO = Reading("datetime", "epoch_us(TRY_CAST({c} AS TIMESTAMPTZ))::DOUBLE")
