@@ -515,6 +515,15 @@ def test_pairs_do_not_depend_on_row_order_threads_or_how_rows_are_repeated():
     np.testing.assert_allclose(weighted.predict_proba(X), repeated.predict_proba(X), rtol=1e-9)
 
 
+def test_pairs_do_not_depend_on_the_order_of_the_columns():
+    # Folds are dealt by the cells of the pair: numbered along the other column first, they were others.
+    X, y = crossed(600)
+    names = ["word", "noise", "b", "a"]
+    found, other = NaiveBayesClassifier().fit(X, y), NaiveBayesClassifier().fit(X[names], y)
+    assert found.pairs_[0].names == other.pairs_[0].names
+    np.testing.assert_allclose(other.predict_proba(X[names]), found.predict_proba(X), rtol=1e-9)
+
+
 def test_pairs_searched_on_some_of_the_rows_are_counted_on_all(monkeypatch):
     X, y = crossed(900)
     monkeypatch.setattr("damier.fit.pairs.PAIRED_ROWS", 500)

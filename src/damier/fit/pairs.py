@@ -93,7 +93,10 @@ def fit_pair_evidence(
     for first, second, gain, done in zip(*(found.ranked[k] for k in _RANKED), strict=True):
         if not done or len(taken) == (columns.n_columns if most is None else most):
             break
-        parts = found.grids[first, second].partitions
+        # Cells are numbered alike, and rows dealt to the same folds, whatever the order of the columns.
+        parts = sorted(
+            found.grids[first, second].partitions, key=lambda p: (-chosen[p.name].level, p.counts.tolist())
+        )
         if gain * _null_cost(parts, labels) <= price or min(p.n_parts for p in parts) < 2:
             continue
         counts = _cells(columns, target, parts, weights)
