@@ -146,6 +146,8 @@ def _grow_lists(
     run: Run,
 ) -> list[list[FoundCover]]:
     """Grow the lists, all of them or those that there was time for."""
+    if run.time_limit is not None:
+        run.stop_clock()  # a time limit is for the search
     from damier.search.linf.search import LARGEST_SEED, PAPER, REFINED, Rows, find_covers, load_kernels
 
     seeds = random.randint(1, LARGEST_SEED, (n_lists, 2)).tolist()
