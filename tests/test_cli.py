@@ -263,6 +263,15 @@ def test_an_interrupt_of_the_partitions_says_that_nothing_is_written(here, frame
     assert not (here / "t-report.html").exists()
 
 
+def test_an_interrupt_while_duckdb_reads_is_no_error_of_the_library(here, frame, monkeypatch):
+    def interrupted(path, **options):
+        raise RuntimeError("Query interrupted")  # what DuckDB makes of Ctrl-C
+
+    frame.to_csv("t.csv", index=False)
+    monkeypatch.setattr("damier.intake.read_file", interrupted)
+    assert "stopped before anything was written" in failed(130, "report", "t.csv", "--target", "Class")
+
+
 def test_rows_without_a_target_are_left_out_or_made_a_class(here):
     rows = "".join(f"{i},{'a' if i < 20 else 'b' if i < 40 else ''}\n" for i in range(60))
     (here / "t.csv").write_text("x,y\n" + rows, encoding="utf-8")

@@ -185,7 +185,10 @@ def data_problems() -> Iterator[None]:
         raise stop(str(error), WRONG_DATA) from None
     except MemoryError:
         raise stop("the table does not fit into memory", WRONG_DATA) from None
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, RuntimeError) as error:
+        # DuckDB, interrupted while it reads, has words of its own.
+        if isinstance(error, RuntimeError) and str(error) != "Query interrupted":
+            raise
         raise stop("stopped before anything was written", STOPPED) from None
 
 
