@@ -255,6 +255,8 @@ def test_shapes_that_are_no_table():
         read_table(np.zeros((2, 2, 2)))
     with pytest.raises(ValueError, match="Reshape your data"):
         read_table(pd.Series([1.0, 2.0]))
+    with pytest.raises(ValueError, match=r"'new\.csv' instead: read the file"):
+        read_table("new.csv")
     with pytest.raises(ValueError, match="'a': 2, 'b': 3"):
         read_table({"a": [1, 2], "b": [1, 2, 3]})
     with pytest.raises(ValueError, match="one-dimensional"):

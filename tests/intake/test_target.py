@@ -123,6 +123,7 @@ def test_minus_one_marks_unlabeled_rows_only_when_asked():
         ([0.5, 1.5], "continuous"),
         ([np.inf, 1.0], "infinity"),
         ([[1, 2], [3, 4]], "1d array"),
+        ("churn", r"pass the column, X\['churn'\]"),
         (pl.DataFrame({"a": [1], "b": [2]}), "one column, got 2"),
         ([{"a": 1}, {"b": 2}], "Unknown label type"),
         (np.array(["2020-01-01"], dtype="M8[D]"), "Unknown label type"),

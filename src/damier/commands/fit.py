@@ -134,7 +134,8 @@ def _print(model: NaiveBayes | NaiveBayesRegression, use: SourceUse, output: Pat
     console = Console()
     found = sorted((variable.partition for variable in model.variables), key=lambda held: -held.level)
     for held in found[:_SHOWN]:
-        line = f"  {held.level:7.4f}  {held.n_parts:4d} parts  {printable(held.name)}"
+        parts = "parts" if held.n_parts > 1 else "part "
+        line = f"  {held.level:7.4f}  {held.n_parts:4d} {parts}  {printable(held.name)}"
         console.print(Text(line), soft_wrap=True)
     if len(found) > _SHOWN:
         console.print(f"  ... and {len(found) - _SHOWN:,} more columns", style="dim")

@@ -22,6 +22,7 @@ import importlib.util
 import numbers
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 import numpy as np
@@ -384,6 +385,11 @@ def _read_matrix(X: Any) -> Table:
         raise TypeError("X is a structured array: pass {name: X[name] for name in X.dtype.names} instead")
     if array.dtype.kind == "c":
         raise ValueError("Complex data not supported: split it into real and imaginary columns")
+    if isinstance(X, (str, Path)):
+        raise ValueError(
+            f"Expected 2D array, got {str(X)!r} instead: read the file into a data frame. Some estimators "
+            "are fitted to files; their models are saved, and applied to files by 'damier predict'."
+        )
     if array.ndim != 2:
         raise ValueError(
             f"Expected 2D array, got {array.ndim}D array instead (shape {array.shape}). Reshape your data: "

@@ -343,6 +343,11 @@ def _refuse_weight(wrong: npt.NDArray[np.bool_], weights: npt.NDArray[np.float64
 
 def _target_array(y: Any, name: str) -> npt.NDArray[Any]:
     """1-D NumPy array of the labels; one column of a matrix is taken too."""
+    if isinstance(y, str):
+        raise ValueError(
+            f"the target {name} should be a 1d array, got {y!r} instead: of a table in memory, pass the "
+            f"column, X[{y!r}], and X without it"
+        )
     if isinstance(y, np.ma.MaskedArray):
         array = plain_array(y)
     elif isinstance(y, np.ndarray):
