@@ -27,6 +27,11 @@ def test_names_of_packages_are_listed_and_load(package):
         package.nothing  # noqa: B018
 
 
+def test_modules_that_the_guide_names_need_no_import_of_their_own():
+    program = "import damier as d; d.criteria, d.datasets, d.deploy.save, d.report.plot_cover"
+    subprocess.run([sys.executable, "-c", program], check=True)
+
+
 def test_the_command_line_starts_without_numpy():
     program = "import sys, damier.cli; print({'numpy', 'scipy', 'narwhals', 'numba'} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)

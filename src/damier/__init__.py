@@ -72,4 +72,6 @@ if TYPE_CHECKING:
     from damier.fit.balls import gabriel_graph
     from damier.report.explore import explore
 
-__getattr__, __dir__ = lazy_names(__name__, _HOME_OF)
+_MODULES = {name: f"damier.{name}" for name in ("criteria", "datasets", "deploy", "report")}
+
+__getattr__, __dir__ = lazy_names(__name__, _HOME_OF | _MODULES)

@@ -18,7 +18,7 @@ def lazy_names(
     package : str
         The package.
     home_of : mapping from str to str
-        The module that holds each name.
+        The module that holds each name; of a module of the package, the module itself.
 
     Examples
     --------
@@ -30,7 +30,8 @@ def lazy_names(
     def find(name: str) -> Any:
         if name not in home_of:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        value = getattr(importlib.import_module(home_of[name]), name)
+        module = importlib.import_module(home_of[name])
+        value = module if module.__name__ == f"{package}.{name}" else getattr(module, name)
         setattr(sys.modules[package], name, value)
         return value
 
