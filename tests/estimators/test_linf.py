@@ -287,15 +287,6 @@ def test_a_time_limit_keeps_the_members_grown():
     assert [c.to_dict() for c in members[0]] == [c.to_dict() for c in whole.covers_]
 
 
-def test_a_time_limit_is_not_for_compiling(monkeypatch):
-    monkeypatch.setattr("damier.search.linf.search.load_kernels", lambda: time.sleep(1.5))
-    X, y = mixed(200)
-    whole = LinfClassifier(n_estimators=1).fit(X, y)
-    classifier = LinfClassifier(n_estimators=1, time_limit=1.0).fit(X, y)
-    assert classifier.search_ended_ == "complete"
-    assert len(classifier.covers_) == len(whole.covers_)
-
-
 def test_with_no_time_the_first_member_is_cut_short_and_still_votes():
     X, y = mixed(3000)
     classifier = LinfClassifier(n_estimators=3, time_limit=0).fit(X, y)

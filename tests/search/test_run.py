@@ -4,8 +4,10 @@ import time
 
 import numpy as np
 import pytest
+from numba.core.event import trigger_event
 from threadpoolctl import ThreadpoolController
 
+import damier.search.kernels  # noqa: F401 -- listens to Numba
 from damier.search.run import Run, Stopped, count_threads, map_in_threads
 
 
@@ -170,6 +172,21 @@ def test_what_comes_before_and_after_the_search_is_timed_apart():
     run.start_clock()
     run.call(time.sleep, 0.01)
     assert (run.search_seconds >= 0.01, run.finish_seconds < run.search_seconds) == (True, True)
+
+
+def test_a_time_limit_is_not_for_compiling():
+    run = Run(time_limit=0.4)
+
+    def search():
+        with trigger_event("numba:compile", {}), trigger_event("numba:compile", {}):
+            time.sleep(0.8)
+        in_time = not run.stopped
+        time.sleep(0.5)
+        return in_time, run.stopped
+
+    assert run.call(search) == (True, True)
+    assert 0.5 <= run.search_seconds < 0.8
+    assert run.ended == "time limit"
 
 
 @pytest.fixture

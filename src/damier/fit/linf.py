@@ -146,9 +146,7 @@ def _grow_lists(
     run: Run,
 ) -> list[list[FoundCover]]:
     """Grow the lists, all of them or those that there was time for."""
-    if run.time_limit is not None:
-        run.stop_clock()  # a time limit is for the search
-    from damier.search.linf.search import LARGEST_SEED, PAPER, REFINED, Rows, find_covers, load_kernels
+    from damier.search.linf.search import LARGEST_SEED, PAPER, REFINED, Rows, find_covers
 
     seeds = random.randint(1, LARGEST_SEED, (n_lists, 2)).tolist()
     if not columns:
@@ -159,9 +157,6 @@ def _grow_lists(
         column.write(read, row)
     n_categories = np.array([column.n_categories for column, _ in columns], dtype=np.int64)
     rows = Rows.of(encoded, n_categories, target.codes, target.n_classes, UNIT, settings)
-    if run.time_limit is not None:
-        load_kernels()
-        run.start_clock()
     lists: dict[int, list[FoundCover]] = {}
 
     def grow(m: int) -> None:

@@ -16,13 +16,14 @@ from typing import Any
 import numba
 import numpy as np
 import numpy.typing as npt
+from numba.core import event
 from numba.core.caching import FunctionCache, NullCache
 from numba.core.compiler import CompileResult
 from numba.core.runtime import rtsys
 
 from damier.criteria import log_factorials
 from damier.search import packaged
-from damier.search.compiling import on_compiling
+from damier.search.compiling import clock, on_compiling
 from damier.search.lowering import ALLOCATING, BARE, LOWERED
 
 IntArray = npt.NDArray[np.int64]
@@ -33,6 +34,18 @@ BoolArray = npt.NDArray[np.bool_]
 # `Run.stop`: not zero once the search must end.
 FlagArray = npt.NDArray[np.uint8]
 
+
+class _Compiling(event.Listener):  # type: ignore[misc]
+    """Stops the clock of searches while a function is compiled."""
+
+    def on_start(self, event: Any) -> None:  # noqa: ARG002
+        clock.begin()
+
+    def on_end(self, event: Any) -> None:  # noqa: ARG002
+        clock.end()
+
+
+event.register("numba:compile", _Compiling())
 
 # Every kernel that Python calls, in the order of import.
 KERNELS: list[Any] = []
@@ -72,7 +85,11 @@ class _Cache(NullCache):  # type: ignore[misc]
         if found is None:
             found = self._on_disk(sig, target_context)
         if found is None:
-            changed = [call(packaged.name_of(self.function)) for call in on_compiling]
+            clock.begin()
+            try:
+                changed = [call(packaged.name_of(self.function)) for call in on_compiling]
+            finally:
+                clock.end()
             found = self._on_disk(sig, target_context) if any(changed) else None
         return found
 

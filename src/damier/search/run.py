@@ -18,7 +18,6 @@ import math
 import os
 import queue
 import threading
-import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -26,6 +25,8 @@ from functools import cache
 from typing import Any, Literal, TypeVar
 
 import numpy as np
+
+from damier.search.compiling import clock
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -101,9 +102,9 @@ class Run:
     n_interrupts : int
         How many times Ctrl-C came.
     prepare_seconds, search_seconds, finish_seconds : float
-        Seconds by the clock: what came before the search (compiling, the graph of balls), the search, and
-        what came after it. A time limit cuts the search short, not the others. The last two are known when
-        `call` has returned.
+        Seconds without those of compiling: what came before the search (the graph of balls), the search,
+        and what came after it. A time limit cuts the search short, not the others. The last two are known
+        when `call` has returned.
 
     Examples
     --------
@@ -129,7 +130,7 @@ class Run:
         self._inside = False
         self._pool: ThreadPoolExecutor | None = None
         self._messages: queue.SimpleQueue[Progress | None] = queue.SimpleQueue()
-        self._began = time.monotonic()
+        self._began = clock.now()
         self.start_clock()
 
     # ----- for the search
@@ -137,14 +138,14 @@ class Run:
     @property
     def stopped(self) -> bool:
         """Whether the search must come to an end: out of time, or interrupted."""
-        if time.monotonic() >= self._deadline and not self.stop[0]:
+        if clock.now() >= self._deadline and not self.stop[0]:
             self._end("time limit")  # sooner than the waiting thread looks at the clock
         return bool(self.stop[0])
 
     @property
     def seconds(self) -> float:
         """Seconds since the clock was started."""
-        return time.monotonic() - self._began
+        return clock.now() - self._began
 
     def check(self) -> None:
         """Raise `Stopped` if the run is stopped."""
@@ -152,10 +153,10 @@ class Run:
             raise Stopped
 
     def start_clock(self) -> None:
-        """Start the clock anew, for searches that first have to compile."""
+        """Start the clock anew, for searches that first have something to prepare."""
         self.prepare_seconds += self.seconds
         self.search_seconds = math.nan
-        self._began = time.monotonic()
+        self._began = clock.now()
         self._deadline = math.inf if self.time_limit is None else self._began + self.time_limit
 
     def stop_clock(self) -> None:
@@ -289,9 +290,9 @@ class Run:
     def _wait(self, thread: threading.Thread) -> None:
         """Pass reports on until the search is over, with an eye on the clock."""
         while True:
-            if time.monotonic() >= self._deadline and not self.stopped:
+            if clock.now() >= self._deadline and not self.stopped:
                 self._end("time limit")
-            left = _GLANCE if self.stopped else min(_GLANCE, max(0.0, self._deadline - time.monotonic()))
+            left = _GLANCE if self.stopped else min(_GLANCE, max(0.01, self._deadline - clock.now()))
             try:
                 message = self._messages.get(timeout=left)
             except queue.Empty:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import time
 
 import numpy as np
 import pytest
@@ -247,12 +246,6 @@ def test_short_table_of_log_factorials_changes_nothing(monkeypatch):
     np.testing.assert_array_equal(whole.labels[1], short.labels[1])
     np.testing.assert_allclose(whole.tree.costs, short.tree.costs, rtol=1e-9, atol=1e-5)
     assert whole.labels[0].max() > 0
-
-
-def test_a_time_limit_is_not_for_compiling(monkeypatch):
-    monkeypatch.setattr("damier.search.cocluster.search._search_tiny_table", lambda: time.sleep(1.5))
-    table = np.kron(np.eye(3, dtype=int), np.full((4, 5), 2))
-    assert find(table, time_limit=1.0)[1] == "complete"
 
 
 def test_time_limit_and_interruption_leave_a_whole_answer():

@@ -7,7 +7,6 @@ past the first minimum and keeps the best. The numbers of clusters find themselv
 
 from __future__ import annotations
 
-import functools
 from dataclasses import dataclass
 
 import numpy as np
@@ -210,10 +209,6 @@ def search_coclustering(
     run : Run
         When it is stopped, the best state so far is finished and returned.
     """
-    if run.time_limit is not None:
-        run.stop_clock()  # compiling does not eat the time given
-        _search_tiny_table()
-        run.start_clock()
     search = CoclusteringSearch(table, np.random.default_rng(seed), run)
     # Beyond some effort only the clock ends the search; the power is still to be a number.
     effort = _USUAL_EFFORT if effort is None else min(effort, 100)
@@ -241,13 +236,6 @@ def search_coclustering(
     return FoundCoclustering(
         (labels[0], labels[1]), typicality, cells, tree._replace(kept=kept, gone=gone), schedule.n_rounds
     )
-
-
-@functools.cache
-def _search_tiny_table() -> None:
-    rows, columns = np.indices((48, 12))
-    counts = np.where((rows + columns) % 2, 1 + rows * columns % 3, 0)
-    search_coclustering(sparse.csr_array(counts), run=Run())
 
 
 def _reading_order(tree: MergeTree, axis: int, n_clusters: int) -> IntArray:

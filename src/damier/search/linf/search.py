@@ -17,7 +17,7 @@ from damier.search.kernels import IntArray
 from damier.search.linf.grow import Rows, Work, grow_list
 from damier.search.linf.settings import PAPER, REFINED, LinfSettings
 
-__all__ = ["LARGEST_SEED", "PAPER", "REFINED", "FoundCover", "Rows", "find_covers", "load_kernels"]
+__all__ = ["LARGEST_SEED", "PAPER", "REFINED", "FoundCover", "Rows", "find_covers"]
 
 # The largest seed of the kernels' generator.
 LARGEST_SEED = 2147483398
@@ -90,9 +90,3 @@ def find_covers(
         )
         for cover, axis, share, end in zip(found.covers, found.axes, found.shares, ends, strict=True)
     ]
-
-
-def load_kernels() -> None:
-    """Compile the kernels, or load them, so that a time limit is for the search alone."""
-    table, codes = np.array([[0, 1]], dtype=np.int32), np.array([0, 1], dtype=np.int32)
-    find_covers(Rows.of(table, np.array([0]), codes, 2, 1, PAPER), (1, 1), PAPER)
