@@ -292,7 +292,11 @@ def table_of_bigrams(record: Record, options: argparse.Namespace) -> None:
     khiops = khiops_fold(*bigrams(0), options.peer_python, group=True)
     if not isinstance(khiops, str):
         khiops = f"accuracy {khiops[0]:.4f}, fit {khiops[1]:.1f} s"
-    record.close(title, f"Khiops with group_target_value, one fold: {khiops}.")
+    record.close(
+        title,
+        "NB(G) groups the classes; Boullé published the figures beside. Khiops with group_target_value, the "
+        f"first fold of the first draw: {khiops}.",
+    )
 
 
 def letter_width(record: Record, options: argparse.Namespace) -> None:
